@@ -1,0 +1,220 @@
+#include "compile.h"
+
+#include "build_cache.h"
+#include "cache_key.h"
+#include "disk_cache.h"
+#include "runtime.h"
+#include "status.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The tail that fits a message beside the words around it: a compiler's last errors are what a reader needs. */
+enum { LOG_TAIL_BYTES = 1400 };
+
+static rdm__build_cache codes = RDM__BUILD_CACHE_INIT;
+static rdm__build_cache codes_made_anew = RDM__BUILD_CACHE_INIT;
+static rdm__mutex compiler_lock = RDM__MUTEX_INIT(RDM__RANK_COMPILER);
+static _Atomic uint64_t compile_count;
+static _Atomic uint64_t disk_hit_count;
+
+typedef struct compile_request {
+  const rdm__driver *driver;
+  const char *architecture;
+  /* What the disk has is no use. */
+  bool anew;
+} compile_request;
+
+void rdm__compiler_enter(const rdm__driver *driver) {
+  if (driver->compiles_one_at_a_time) rdm__mutex_lock(&compiler_lock);
+}
+
+void rdm__compiler_leave(const rdm__driver *driver) {
+  if (driver->compiles_one_at_a_time) rdm__mutex_unlock(&compiler_lock);
+}
+
+static rdm_status compiler_failed(const rdm__driver *driver, rdm__call call, int error, const char *name) {
+  return rdm__fail_driver(RDM_ERROR_COMPILE, error, driver->rtc_error_string(error), driver->call_name(call), -1,
+                          "compiling %s: %s failed: %s (%d)", name, driver->call_name(call),
+                          driver->rtc_error_string(error), error);
+}
+
+/* The log of a program, to be freed; null where there is none. */
+static char *program_log(const rdm__driver *driver, void *program) {
+  size_t size = 0;
+  if (driver->rtc_get_log_size(program, &size) != RDM_RTC_SUCCESS || size == 0) return NULL;
+  char *log = calloc(1, size + 1);
+  if (log != NULL && driver->rtc_get_log(program, log) != RDM_RTC_SUCCESS) {
+    free(log);
+    log = NULL;
+  }
+  return log;
+}
+
+static rdm_status source_refused(const rdm__driver *driver, void *program, int error, const char *name) {
+  char *log = program_log(driver, program);
+  const char *tail = log == NULL ? "(the compiler left no log)" : log;
+  size_t length = strlen(tail);
+  if (length > LOG_TAIL_BYTES) tail += length - LOG_TAIL_BYTES;
+  rdm_status status =
+      rdm__fail_driver(RDM_ERROR_COMPILE, error, driver->rtc_error_string(error),
+                       driver->call_name(RDM__CALL_rtc_compile_program), -1, "compiling %s failed: %s (%d): %s%s", name,
+                       driver->rtc_error_string(error), error, length > LOG_TAIL_BYTES ? "..." : "", tail);
+  free(log);
+  return status;
+}
+
+static rdm_status fetch_code(const rdm__driver *driver, void *program, const char *name, rdm__code *code) {
+  int error = driver->rtc_get_code_size(program, &code->size_bytes);
+  if (error != RDM_RTC_SUCCESS) return compiler_failed(driver, RDM__CALL_rtc_get_code_size, error, name);
+  code->bytes = malloc(code->size_bytes > 0 ? code->size_bytes : 1);
+  if (code->bytes == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for the code of %s", name);
+  error = driver->rtc_get_code(program, code->bytes);
+  if (error != RDM_RTC_SUCCESS) return compiler_failed(driver, RDM__CALL_rtc_get_code, error, name);
+  return RDM_OK;
+}
+
+static rdm_status compile_program(const rdm__driver *driver, void *program, const rdm_module_source *source,
+                                  const char *const *options, rdm__code *code) {
+  int error = driver->rtc_compile_program(program, (int)source->option_count + 1, options);
+  if (error != RDM_RTC_SUCCESS) return source_refused(driver, program, error, source->name);
+  return fetch_code(driver, program, source->name, code);
+}
+
+/* With the compiler entered. */
+static rdm_status compile_now(const compile_request *request, const rdm_module_source *source,
+                              const char *const *options, rdm__code *code) {
+  const rdm__driver *driver = request->driver;
+  void *program = NULL;
+  atomic_fetch_add_explicit(&compile_count, 1, memory_order_relaxed);
+  int error = driver->rtc_create_program(&program, source->source, source->name);
+  if (error != RDM_RTC_SUCCESS) return compiler_failed(driver, RDM__CALL_rtc_create_program, error, source->name);
+  rdm_status status = compile_program(driver, program, source, options, code);
+  error = driver->rtc_destroy_program(&program);
+  if (status == RDM_OK && error != RDM_RTC_SUCCESS) {
+    status = compiler_failed(driver, RDM__CALL_rtc_destroy_program, error, source->name);
+  }
+  return status;
+}
+
+/* Compiles with the architecture before the source's own options. */
+static rdm_status compile_source(const compile_request *request, const rdm_module_source *source, rdm__code *code) {
+  char architecture[320];
+  snprintf(architecture, sizeof architecture, "%s%s", request->driver->architecture_option, request->architecture);
+  const char **options = calloc(source->option_count + 1, sizeof *options);
+  if (options == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory to compile %s", source->name);
+  options[0] = architecture;
+  for (uint32_t i = 0; i < source->option_count; i++) options[i + 1] = source->options[i];
+  rdm__compiler_enter(request->driver);
+  rdm_status status = compile_now(request, source, options, code);
+  rdm__compiler_leave(request->driver);
+  free(options);
+  return status;
+}
+
+/* From the disk where it is there, else compiled and stored there. */
+static rdm_status find_or_compile(const compile_request *request, const rdm_module_source *source, rdm__code *code) {
+  rdm__cache_key key;
+  if (!rdm__cache_key_make(request->driver, request->architecture, source, &key)) {
+    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory to compile %s", source->name);
+  }
+  rdm__cache_turn turn;
+  rdm_status status = RDM_OK;
+  if (request->anew) rdm__disk_cache_remove(&key);
+  code->bytes = rdm__disk_cache_get(&key, &code->size_bytes, &turn);
+  if (code->bytes != NULL) {
+    code->is_from_disk = true;
+    atomic_fetch_add_explicit(&disk_hit_count, 1, memory_order_relaxed);
+  } else {
+    status = compile_source(request, source, code);
+    rdm__disk_cache_end_turn(&turn, &key, status == RDM_OK ? code->bytes : NULL, code->size_bytes);
+  }
+  free(key.bytes);
+  return status;
+}
+
+static rdm_status build_code(void *context, const rdm_module_source *source, void **out_value) {
+  rdm__code *code = calloc(1, sizeof *code);
+  if (code == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory to compile %s", source->name);
+  rdm_status status = find_or_compile(context, source, code);
+  if (status == RDM_OK) {
+    *out_value = code;
+    return RDM_OK;
+  }
+  free(code->bytes);
+  free(code);
+  return status;
+}
+
+static rdm_status get(rdm__build_cache *cache, const compile_request *request, const rdm_module_source *source,
+                      const rdm__code **out_code) {
+  void *value = NULL;
+  rdm_status status =
+      rdm__build_cache_get(cache, request->architecture, source, build_code, (void *)(uintptr_t)request, &value);
+  if (status == RDM_OK) *out_code = value;
+  return status;
+}
+
+rdm_status rdm__compile(const rdm__driver *driver, const char *architecture, const rdm_module_source *source,
+                        const rdm__code **out_code) {
+  compile_request request = {.driver = driver, .architecture = architecture};
+  return get(&codes, &request, source, out_code);
+}
+
+rdm_status rdm__compile_anew(const rdm__driver *driver, const char *architecture, const rdm_module_source *source,
+                             const rdm__code **out_code) {
+  compile_request request = {.driver = driver, .architecture = architecture, .anew = true};
+  return get(&codes_made_anew, &request, source, out_code);
+}
+
+rdm_status rdm__source_check(const rdm_module_source *source) {
+  if (source == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "source is null");
+  if (source->struct_size < sizeof *source) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "source->struct_size is %u; set it to sizeof(rdm_module_source), %zu",
+                     source->struct_size, sizeof *source);
+  }
+  if (source->name == NULL || source->source == NULL) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "source->%s is null", source->name == NULL ? "name" : "source");
+  }
+  if (source->option_count > 0 && source->options == NULL) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "source->options is null and option_count is %u",
+                     source->option_count);
+  }
+  for (uint32_t i = 0; i < source->option_count; i++) {
+    if (source->options[i] == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "source->options[%u] is null", i);
+  }
+  return RDM_OK;
+}
+
+rdm_status rdm_code_get(const char *architecture, const rdm_module_source *source, const void **out_code,
+                        size_t *out_code_size_bytes) {
+  if (architecture == NULL || out_code == NULL || out_code_size_bytes == NULL) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "%s is null",
+                     architecture == NULL ? "architecture" : (out_code == NULL ? "out_code" : "out_code_size_bytes"));
+  }
+  const rdm__driver *driver = NULL;
+  const rdm__code *code = NULL;
+  rdm_status status = rdm__source_check(source);
+  if (status == RDM_OK) status = rdm__runtime_enter(&driver);
+  if (status == RDM_OK) status = rdm__compile(driver, architecture, source, &code);
+  if (status != RDM_OK) return status;
+  *out_code = code->bytes;
+  *out_code_size_bytes = code->size_bytes;
+  return RDM_OK;
+}
+
+rdm_status rdm_module_compile_count(uint64_t *out_count) {
+  if (out_count == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_count is null");
+  rdm_status status = rdm__runtime_check();
+  if (status == RDM_OK) *out_count = atomic_load_explicit(&compile_count, memory_order_relaxed);
+  return status;
+}
+
+rdm_status rdm_module_disk_hit_count(uint64_t *out_count) {
+  if (out_count == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_count is null");
+  rdm_status status = rdm__runtime_check();
+  if (status == RDM_OK) *out_count = atomic_load_explicit(&disk_hit_count, memory_order_relaxed);
+  return status;
+}

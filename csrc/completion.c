@@ -1,0 +1,317 @@
+#include "completion.h"
+
+#include "clock.h"
+#include "driver_call.h"
+#include "runtime.h"
+#include "status.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+enum { CALLBACKS_OUTSTANDING = 64 };
+/* How often the driver is asked while batches are pending: the bound on learning of a fault that no one else saw. */
+static const uint64_t look_interval_ns = 20 * RDM__NS_PER_MS;
+
+typedef struct handler_node {
+  rdm_completion_handler handler;
+  void *user_data;
+  struct handler_node *next;
+} handler_node;
+
+struct rdm__batch {
+  handler_node *first;
+  handler_node **end;
+  /* The number of the callback that stands for this batch; 0 until one does. */
+  uint64_t callback;
+  rdm__batch *next;
+};
+
+/* Lock order: an queue's lock, then this lock, a leaf. */
+struct rdm__completion_worker {
+  rdm__device *device;
+  rdm__mutex lock;
+  rdm__condition wake;
+  rdm__condition finished;
+  bool is_signalled;
+  rdm__queue *active;
+};
+
+static _Thread_local bool in_handler;
+
+bool rdm__in_completion_handler(void) {
+  return in_handler;
+}
+
+static rdm__completion_worker *worker_of(rdm__device *device) {
+  return atomic_load_explicit(&device->worker, memory_order_acquire);
+}
+
+static void signal_worker(rdm__completion_worker *worker) {
+  rdm__mutex_lock(&worker->lock);
+  worker->is_signalled = true;
+  rdm__condition_broadcast(&worker->wake);
+  rdm__mutex_unlock(&worker->lock);
+}
+
+/* On the driver's callback thread: calls no driver, takes only a lock under which nobody calls it either. */
+static void on_callback(void *user_data) {
+  rdm__queue *queue = user_data;
+  atomic_fetch_add_explicit(&queue->completions.callbacks_done, 1, memory_order_acq_rel);
+  signal_worker(worker_of(queue->device));
+}
+
+rdm_status rdm__completions_add(rdm__queue *queue, rdm_completion_handler handler, void *user_data) {
+  rdm__completions *completions = &queue->completions;
+  handler_node *node = malloc(sizeof *node);
+  rdm__batch *batch = completions->open != NULL ? completions->open : calloc(1, sizeof *batch);
+  if (node == NULL || batch == NULL) {
+    free(node);
+    if (batch != completions->open) free(batch);
+    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for a completion handler");
+  }
+  if (completions->open == NULL) {
+    batch->end = &batch->first;
+    completions->open = batch;
+  }
+  *node = (handler_node){.handler = handler, .user_data = user_data};
+  *batch->end = node;
+  batch->end = &node->next;
+  return RDM_OK;
+}
+
+/* A failure that loses nothing: it may be the device's fault, and is not the calling thread's error. */
+static void note_failure(rdm__device *device, rdm__call call, int error, int32_t stream_index) {
+  rdm_error before = *rdm__thread_error();
+  rdm__device_call_failed(device, call, error, "following the batches of stream %d", stream_index);
+  *rdm__thread_error() = before;
+}
+
+/* With the queue's lock held: one callback for all batches that none stands for yet. */
+static void enqueue_callback(rdm__queue *queue) {
+  rdm__completions *completions = &queue->completions;
+  rdm__device *device = queue->device;
+  uint64_t done = atomic_load_explicit(&completions->callbacks_done, memory_order_acquire);
+  if (completions->callbacks_issued - done >= CALLBACKS_OUTSTANDING) return;
+  rdm__batch *batch = completions->first_pending;
+  while (batch != NULL && batch->callback != 0) batch = batch->next;
+  if (batch == NULL || rdm__device_bind(device) != RDM_OK) return;
+  int error = device->driver->launch_host_function(queue->native, on_callback, queue);
+  if (error != RDM_HIP_SUCCESS) {
+    note_failure(device, RDM__CALL_launch_host_function, error, queue->stream_index);
+    return;
+  }
+  uint64_t number = ++completions->callbacks_issued;
+  for (; batch != NULL; batch = batch->next) batch->callback = number;
+}
+
+void rdm__completions_commit(rdm__queue *queue, bool may_call_driver) {
+  rdm__completions *completions = &queue->completions;
+  rdm__batch *batch = completions->open;
+  if (batch == NULL) return;
+  completions->open = NULL;
+  if (completions->first_pending == NULL) {
+    completions->first_pending = batch;
+  } else {
+    completions->last_pending->next = batch;
+  }
+  completions->last_pending = batch;
+  completions->batches_committed++;
+  if (may_call_driver) enqueue_callback(queue);
+
+  rdm__completion_worker *worker = worker_of(queue->device);
+  rdm__mutex_lock(&worker->lock);
+  if (!completions->is_active) {
+    completions->is_active = true;
+    completions->next_active = worker->active;
+    worker->active = queue;
+  }
+  worker->is_signalled = true;
+  rdm__condition_broadcast(&worker->wake);
+  rdm__mutex_unlock(&worker->lock);
+}
+
+/* With the queue's lock held: the next batch that is over, taken out, with how it ended. */
+static rdm__batch *take_finished(rdm__queue *queue, bool stream_is_idle, rdm_status *out_status) {
+  rdm__completions *completions = &queue->completions;
+  rdm__batch *batch = completions->first_pending;
+  if (batch == NULL) return NULL;
+  uint64_t done = atomic_load_explicit(&completions->callbacks_done, memory_order_acquire);
+  bool completed = batch->callback != 0 ? batch->callback <= done : stream_is_idle;
+  if (!completed && !rdm__device_has_faulted(queue->device)) return NULL;
+  *out_status = completed ? RDM_OK : RDM_ERROR_DEVICE_FAULT;
+  completions->first_pending = batch->next;
+  if (batch->next == NULL) completions->last_pending = NULL;
+  return batch;
+}
+
+static void run_handlers(rdm__batch *batch, rdm_status status) {
+  handler_node *node = batch->first;
+  while (node != NULL && !rdm__runtime_is_over()) {
+    handler_node *next = node->next;
+    rdm__assert_no_lock_held();
+    in_handler = true;
+    node->handler(status, node->user_data);
+    in_handler = false;
+    free(node);
+    node = next;
+  }
+  free(batch);
+}
+
+static void finish_batch(rdm__completion_worker *worker, rdm__queue *queue, rdm__batch *batch, rdm_status status) {
+  run_handlers(batch, status);
+  rdm__mutex_lock(&worker->lock);
+  atomic_fetch_add_explicit(&queue->completions.batches_finished, 1, memory_order_acq_rel);
+  rdm__condition_broadcast(&worker->finished);
+  rdm__mutex_unlock(&worker->lock);
+}
+
+/*
+ * With the queue's lock held: whether all that was submitted to its stream is done. Asking is also how a fault is
+ * noticed when no callback comes.
+ */
+static bool stream_is_idle(rdm__queue *queue) {
+  rdm__device *device = queue->device;
+  if (rdm__device_bind(device) != RDM_OK) return false;
+  int error = device->driver->stream_query(queue->native);
+  if (error == RDM_HIP_SUCCESS) return true;
+  if (error == RDM_HIP_NOT_READY) {
+    rdm__driver_forget_error(device->driver);
+  } else {
+    note_failure(device, RDM__CALL_stream_query, error, queue->stream_index);
+  }
+  return false;
+}
+
+/* With the queue's lock held, and nothing pending: takes it out of the list. */
+static void deactivate(rdm__completion_worker *worker, rdm__queue *queue) {
+  rdm__mutex_lock(&worker->lock);
+  rdm__queue **place = &worker->active;
+  while (*place != queue) place = &(*place)->completions.next_active;
+  *place = queue->completions.next_active;
+  queue->completions.is_active = false;
+  rdm__mutex_unlock(&worker->lock);
+}
+
+/* Runs what is over for one queue, and takes it out of the list where nothing is left to wait for. */
+static void progress(rdm__completion_worker *worker, rdm__queue *queue, bool look) {
+  bool idle = false;
+  rdm__mutex_lock(&queue->lock);
+  if (look && queue->completions.first_pending != NULL) idle = stream_is_idle(queue);
+  for (;;) {
+    rdm_status status = RDM_OK;
+    rdm__batch *batch = take_finished(queue, idle, &status);
+    if (batch == NULL) break;
+    rdm__mutex_unlock(&queue->lock);
+    finish_batch(worker, queue, batch, status);
+    rdm__mutex_lock(&queue->lock);
+    /* Work submitted while the handlers ran is not covered by the look before. */
+    idle = false;
+  }
+  enqueue_callback(queue);
+  if (queue->completions.first_pending == NULL) {
+    deactivate(worker, queue);
+    if (queue->has_ended) rdm__queue_retire(queue);
+  }
+  rdm__mutex_unlock(&queue->lock);
+}
+
+/* Waits for a signal, or for the time to look. Gives the queues that were active; only this thread removes any. */
+static rdm__queue *next_round(rdm__completion_worker *worker, bool *out_look) {
+  rdm__mutex_lock(&worker->lock);
+  uint64_t deadline = worker->active != NULL ? rdm__deadline_ns(rdm__now_ns(), look_interval_ns) : UINT64_MAX;
+  while (!worker->is_signalled && (deadline == UINT64_MAX || rdm__now_ns() < deadline)) {
+    rdm__condition_wait(&worker->wake, &worker->lock, deadline);
+  }
+  *out_look = !worker->is_signalled;
+  worker->is_signalled = false;
+  rdm__queue *active = worker->active;
+  rdm__mutex_unlock(&worker->lock);
+  return active;
+}
+
+static void *worker_main(void *argument) {
+  rdm__completion_worker *worker = argument;
+  uint64_t last_look_ns = rdm__now_ns();
+  for (;;) {
+    bool look = false;
+    rdm__queue *queue = next_round(worker, &look);
+    if (rdm__runtime_is_over()) return NULL;
+    /* Signals that keep coming from one stream must not keep the thread from looking at the others. */
+    uint64_t now = rdm__now_ns();
+    look = look || now - last_look_ns >= look_interval_ns;
+    if (look) last_look_ns = now;
+    while (queue != NULL) {
+      rdm__mutex_lock(&worker->lock);
+      rdm__queue *next = queue->completions.next_active;
+      rdm__mutex_unlock(&worker->lock);
+      progress(worker, queue, look);
+      queue = next;
+    }
+  }
+}
+
+static rdm_status start_thread(rdm__completion_worker *worker) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  sigset_t all, before;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  /* The process's signals are for the process's own threads. */
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int result = pthread_create(&thread, &attributes, worker_main, worker);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  if (result == 0) return RDM_OK;
+  return rdm__fail(RDM_ERROR_RESOURCE, "the completion thread of device %d can not be started: error %d",
+                   worker->device->index, result);
+}
+
+rdm_status rdm__completion_worker_start(rdm__device *device) {
+  if (worker_of(device) != NULL) return RDM_OK;
+  rdm_status status = RDM_OK;
+  rdm__mutex_lock(&device->worker_lock);
+  if (worker_of(device) == NULL) {
+    rdm__completion_worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL) {
+      status = rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for the completion thread of device %d", device->index);
+    } else {
+      worker->device = device;
+      rdm__mutex_init(&worker->lock, RDM__RANK_LEAF);
+      rdm__condition_init(&worker->wake);
+      rdm__condition_init(&worker->finished);
+      status = start_thread(worker);
+      if (status == RDM_OK) {
+        atomic_store_explicit(&device->worker, worker, memory_order_release);
+      } else {
+        free(worker);
+      }
+    }
+  }
+  rdm__mutex_unlock(&device->worker_lock);
+  return status;
+}
+
+rdm_status rdm__completions_wait(rdm__queue *queue, uint64_t batch_count, const rdm__wait_limit *limit) {
+  rdm__assert_no_lock_held();
+  rdm__completions *completions = &queue->completions;
+  if (atomic_load_explicit(&completions->batches_finished, memory_order_acquire) >= batch_count) return RDM_OK;
+  rdm__completion_worker *worker = worker_of(queue->device);
+  rdm_status status = RDM_OK;
+  rdm__mutex_lock(&worker->lock);
+  while (status == RDM_OK && atomic_load_explicit(&completions->batches_finished, memory_order_acquire) < batch_count) {
+    uint64_t now = rdm__now_ns();
+    if (now >= limit->deadline_ns) {
+      status = rdm__wait_limit_reached(limit, "completion handlers", queue->device->index);
+      break;
+    }
+    uint64_t next_look = rdm__deadline_ns(now, look_interval_ns);
+    rdm__condition_wait(&worker->finished, &worker->lock,
+                        next_look < limit->deadline_ns ? next_look : limit->deadline_ns);
+    status = rdm__runtime_check();
+  }
+  rdm__mutex_unlock(&worker->lock);
+  return status;
+}

@@ -1,0 +1,81 @@
+/*
+ * A device: one GPU's state, built on first use and kept for the life of the process.
+ *
+ * Threading. The fields above the line never change once the device is in the map. `fault` is set once, by
+ * compare-and-swap. Below it each part has its own lock, in the file named after it.
+ */
+#ifndef RDM_DEVICE_H
+#define RDM_DEVICE_H
+
+#include "driver/driver.h"
+#include "handle.h"
+#include "lock.h"
+#include "pointer_stack.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef struct rdm__completion_worker rdm__completion_worker;
+typedef struct rdm__queue rdm__queue;
+typedef struct rdm__stream rdm__stream;
+
+enum { RDM__STREAM_BUCKETS = 256, RDM__EVENT_KINDS = 2 };
+
+/* Driver objects that wait to be used again. The lock is a leaf: none is made or destroyed under it. */
+typedef struct rdm__pool {
+  rdm__mutex lock;
+  rdm__pointer_stack idle;
+} rdm__pool;
+
+typedef struct rdm__device {
+  rdm__object object;
+  const rdm__driver *driver;
+  int32_t index;
+  rdm_device handle;
+  rdm__device_properties properties;
+  /* ---- */
+  /* The first fault, never freed: once it is set the device is lost and no call enters the driver for it. */
+  _Atomic(const rdm_error *) fault;
+
+  /* stream.c: the streams by index, and each one's encoder. */
+  rdm__mutex streams_lock;
+  rdm__stream *streams[RDM__STREAM_BUCKETS];
+  int32_t next_stream_index;
+
+  /* event_pool.c, by the flags of the events; queue.c. */
+  rdm__pool event_pools[RDM__EVENT_KINDS];
+  rdm__pool queue_pool;
+
+  /* completion.c: made with the device's first batch that has handlers. */
+  rdm__mutex worker_lock;
+  _Atomic(rdm__completion_worker *) worker;
+} rdm__device;
+
+/*
+ * Constructs the device with a valid index: makes it current, sets its flags, reads its properties. The driver calls
+ * name this device alone. On failure nothing is left. Called with that index's construction lock and no other.
+ */
+rdm_status rdm__device_construct(const rdm__driver *driver, int32_t index, rdm__device **out_device);
+
+/* The device of a handle. A device is never closed, so it needs no unpinning. Checks the runtime's state first. */
+rdm_status rdm__device_from_handle(rdm_device handle, rdm__device **out_device);
+
+/* RDM_OK, or RDM_ERROR_DEVICE_FAULT with the first cause in the thread's last error. */
+rdm_status rdm__device_check(const rdm__device *device);
+
+bool rdm__device_has_faulted(const rdm__device *device);
+
+/*
+ * Turns the error that a driver call for this device returned into the thread's last error, as
+ * rdm__driver_call_failed, and gives its status. A queue fault is latched as the device's.
+ */
+__attribute__((format(printf, 4, 5))) rdm_status rdm__device_call_failed(rdm__device *device, rdm__call call, int error,
+                                                                         const char *format, ...);
+
+/*
+ * Makes the device the calling thread's current one. Asks the driver each time: other code in the process moves it
+ * without telling us. The previous one is not restored, since naming it would touch a GPU that nobody asked for.
+ */
+rdm_status rdm__device_bind(rdm__device *device);
+
+#endif

@@ -1,0 +1,150 @@
+#include "device_map.h"
+
+#include "log.h"
+#include "runtime.h"
+#include "status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct map_entry {
+  /* Held while the device with this index is constructed, and by no lookup that finds it. */
+  rdm__mutex construction_lock;
+  /* Guarded by the map's lock. */
+  rdm__device *device;
+  _Atomic uint64_t construction_count;
+} map_entry;
+
+/* Both leaked on purpose: C has no destructors, and nothing here runs at exit. */
+static rdm__shared_lock map_lock = RDM__SHARED_LOCK_INIT(RDM__RANK_DEVICE_MAP);
+/* One for each index of the driver, allocated with the first device. Guarded by map_lock. */
+static map_entry *entries;
+static int32_t entry_count;
+
+/* The masks decide what an index means, so an error about an index names those that are set. */
+static const char *visible_devices_note(char *buffer, size_t size) {
+  static const char *const variables[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES",
+                                          "GPU_DEVICE_ORDINAL"};
+  size_t length = 0;
+  buffer[0] = '\0';
+  for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+    const char *value = getenv(variables[i]);
+    if (value == NULL || length >= size) continue;
+    length += (size_t)snprintf(buffer + length, size - length, "%s%s=\"%.64s\"", length == 0 ? "; set here: " : ", ",
+                               variables[i], value);
+  }
+  return buffer;
+}
+
+rdm_status rdm__device_map_check_index(int32_t index, const rdm__driver **out_driver) {
+  rdm_status status = rdm__runtime_enter(out_driver);
+  if (status != RDM_OK) return status;
+  int32_t count = rdm__runtime_device_count();
+  if (index >= 0 && index < count) return RDM_OK;
+  char note[512];
+  if (count == 0) {
+    return rdm__fail(RDM_ERROR_NO_DEVICE, "device index %d: the driver %s reports no device%s", index,
+                     (*out_driver)->name, visible_devices_note(note, sizeof note));
+  }
+  return rdm__fail(
+      RDM_ERROR_INVALID_DEVICE, "device index %d is out of range: the driver %s has %d device%s (valid: 0 to %d)%s",
+      index, (*out_driver)->name, count, count == 1 ? "" : "s", count - 1, visible_devices_note(note, sizeof note));
+}
+
+static rdm__device *find(int32_t index) {
+  rdm__shared_lock_read(&map_lock);
+  rdm__device *device = entries == NULL ? NULL : entries[index].device;
+  rdm__shared_lock_read_unlock(&map_lock);
+  return device;
+}
+
+/* With the map's lock held, unique. */
+static void allocate_entries(void) {
+  int32_t count = rdm__runtime_device_count();
+  entries = count == 0 ? NULL : calloc((size_t)count, sizeof *entries);
+  if (entries == NULL) return;
+  entry_count = count;
+  for (int32_t i = 0; i < count; i++) rdm__mutex_init(&entries[i].construction_lock, RDM__RANK_CONSTRUCTION);
+}
+
+/* Entries never move or go once they are there, so an entry may be used without the map's lock. */
+static rdm_status entry_of(int32_t index, map_entry **out_entry) {
+  rdm__shared_lock_write(&map_lock);
+  if (entries == NULL) allocate_entries();
+  *out_entry = index < entry_count ? &entries[index] : NULL;
+  rdm__shared_lock_write_unlock(&map_lock);
+  if (*out_entry != NULL) return RDM_OK;
+  rdm_status status = rdm__runtime_check();
+  return status != RDM_OK ? status : rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for the device map");
+}
+
+static void insert(map_entry *entry, rdm__device *device) {
+  rdm__shared_lock_write(&map_lock);
+  entry->device = device;
+  rdm__shared_lock_write_unlock(&map_lock);
+}
+
+static rdm_status construct(map_entry *entry, const rdm__driver *driver, int32_t index, rdm__device **out_device) {
+  bool constructed = false;
+  rdm_status status = RDM_OK;
+  rdm__mutex_lock(&entry->construction_lock);
+  /* Another thread may have been here between our miss and this lock. */
+  rdm__device *device = find(index);
+  if (device == NULL) {
+    status = rdm__device_construct(driver, index, &device);
+    if (status == RDM_OK) {
+      atomic_fetch_add_explicit(&entry->construction_count, 1, memory_order_relaxed);
+      insert(entry, device);
+      constructed = true;
+    }
+  }
+  rdm__mutex_unlock(&entry->construction_lock);
+  if (constructed) {
+    rdm__log(RDM_LOG_INFO, "bound HIP device %d: %s (%s), driver %s", index, device->properties.name,
+             device->properties.architecture, driver->name);
+  }
+  if (status == RDM_OK) *out_device = device;
+  return status;
+}
+
+rdm_status rdm__device_map_get(int32_t index, rdm__device **out_device) {
+  const rdm__driver *driver = NULL;
+  rdm_status status = rdm__device_map_check_index(index, &driver);
+  if (status != RDM_OK) return status;
+  rdm__device *device = find(index);
+  if (device != NULL) {
+    *out_device = device;
+    return RDM_OK;
+  }
+  map_entry *entry = NULL;
+  status = entry_of(index, &entry);
+  return status == RDM_OK ? construct(entry, driver, index, out_device) : status;
+}
+
+void rdm__device_map_each(void (*visit)(rdm__device *device, void *context), void *context) {
+  int32_t count = rdm__runtime_device_count();
+  for (int32_t index = 0; index < count; index++) {
+    rdm__device *device = find(index);
+    if (device != NULL) visit(device, context);
+  }
+}
+
+rdm_status rdm_device_get(int32_t device_index, rdm_device *out_device) {
+  if (out_device == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_device is null");
+  rdm__device *device = NULL;
+  rdm_status status = rdm__device_map_get(device_index, &device);
+  if (status == RDM_OK) *out_device = device->handle;
+  return status;
+}
+
+rdm_status rdm_device_construction_count(int32_t device_index, uint64_t *out_count) {
+  if (out_count == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_count is null");
+  const rdm__driver *driver = NULL;
+  rdm_status status = rdm__device_map_check_index(device_index, &driver);
+  if (status != RDM_OK) return status;
+  rdm__shared_lock_read(&map_lock);
+  *out_count =
+      entries == NULL ? 0 : atomic_load_explicit(&entries[device_index].construction_count, memory_order_relaxed);
+  rdm__shared_lock_read_unlock(&map_lock);
+  return RDM_OK;
+}

@@ -1,0 +1,54 @@
+/* Streams: a queue of work each, and a thread that takes one item after the other. */
+#ifndef RDM_SIM_STREAM_H
+#define RDM_SIM_STREAM_H
+
+#include "driver/sim/device.h"
+
+#include <stdbool.h>
+
+struct rdm__sim_record;
+
+typedef struct rdm__sim_stream rdm__sim_stream;
+typedef struct rdm__sim_work rdm__sim_work;
+
+/* One item of work, the first member of what each kind of it needs. Made on the heap by its submitter. */
+struct rdm__sim_work {
+  rdm__sim_work *next;
+  /* Runs on the stream's thread, with no lock held. Returns 0, or the fault that the work raised. */
+  int (*run)(rdm__sim_work *work, rdm__sim_stream *stream);
+  /* Called exactly once, after the run or in place of it, to free it. `fault` is 0 where it completed. */
+  void (*finish)(rdm__sim_work *work, int fault);
+};
+
+/* The stream of a handle with one more reference, NULL where the handle is not one. */
+rdm__sim_stream *rdm__sim_stream_get(const void *handle);
+void rdm__sim_stream_retain(rdm__sim_stream *stream);
+/* NULL is fine. */
+void rdm__sim_stream_release(rdm__sim_stream *stream);
+
+/* The stream's device, and its index: -1 for NULL. */
+rdm__sim_device *rdm__sim_stream_device(rdm__sim_stream *stream);
+int rdm__sim_stream_device_index(rdm__sim_stream *stream);
+
+/*
+ * The checks that submitting needs: the handle, and that the stream's device is the calling thread's current one. The
+ * real runtimes let most calls pass on another device; being strict shows a missing set-device in a test.
+ */
+int rdm__sim_stream_check_submit(rdm__sim_stream *stream, const void *handle);
+
+/* Puts work at the end of the queue. Takes the work over in any case. */
+int rdm__sim_stream_submit(rdm__sim_stream *stream, rdm__sim_work *work);
+
+/* Waits until what was submitted before has completed. Returns 0 or the device's fault. */
+int rdm__sim_stream_wait(rdm__sim_stream *stream);
+
+/* Makes the stream's thread look again at whether it is held. */
+void rdm__sim_stream_wake(rdm__sim_stream *stream);
+
+/* After a fault: drops what is queued and ends every wait. */
+void rdm__sim_stream_drop_work(rdm__sim_stream *stream, int fault);
+
+/* Waits, on the stream's own thread, until the record is over or the stream's device has faulted. */
+void rdm__sim_stream_wait_record(rdm__sim_stream *stream, struct rdm__sim_record *record);
+
+#endif

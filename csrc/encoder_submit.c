@@ -1,0 +1,215 @@
+/* What is done through an encoder: on its device, in the order of its lock, and with every failure kept for its stream.
+ */
+#include "completion.h"
+#include "encoder.h"
+#include "event.h"
+#include "module.h"
+#include "status.h"
+
+/* What the driver refused is the stream's error too; a bad argument changed nothing and is the caller's alone. */
+static rdm_status end_submission(rdm__encoder *encoder, rdm_status status) {
+  rdm__mutex_unlock(&encoder->queue->lock);
+  if (status != RDM_OK && rdm__thread_error()->driver_code != RDM_HIP_SUCCESS) rdm__encoder_record_failure(encoder);
+  rdm__encoder_unpin(encoder);
+  return status;
+}
+
+/* Pins, locks and makes the device current; undone by end_submission. */
+static rdm_status begin_submission(rdm_encoder handle, rdm__encoder **out_encoder) {
+  rdm__encoder *encoder = NULL;
+  rdm_status status = rdm__encoder_pin(handle, &encoder);
+  if (status != RDM_OK) return status;
+  rdm__mutex_lock(&encoder->queue->lock);
+  status = rdm__device_bind(encoder->device);
+  if (status != RDM_OK) {
+    return end_submission(encoder, status);
+  }
+  *out_encoder = encoder;
+  return RDM_OK;
+}
+
+static rdm_status check_launch(const rdm__encoder *encoder, const rdm__kernel *kernel, const rdm_launch_config *config,
+                               void *const *arguments, uint32_t argument_count) {
+  if (kernel->device != encoder->device) {
+    return rdm__fail(RDM_ERROR_WRONG_DEVICE, "kernel %s is of device %d and the stream of device %d", kernel->name,
+                     kernel->device->index, encoder->device->index);
+  }
+  if (arguments == NULL && argument_count > 0) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "arguments is null and argument_count is %u", argument_count);
+  }
+  if (kernel->argument_count >= 0 && (uint32_t)kernel->argument_count != argument_count) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "kernel %s takes %d arguments and argument_count is %u", kernel->name,
+                     kernel->argument_count, argument_count);
+  }
+  for (int i = 0; i < 3; i++) {
+    if (config->grid[i] == 0 || config->block[i] == 0) {
+      return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "launch of %s: %s[%d] is 0; it is 1 or more", kernel->name,
+                       config->grid[i] == 0 ? "grid" : "block", i);
+    }
+    /* Runtimes fail oddly, or run a part, where a dimension's threads do not fit 32 bits. */
+    if ((uint64_t)config->grid[i] * config->block[i] > UINT32_MAX) {
+      return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "launch of %s: grid[%d] * block[%d] is %llu; at most %u",
+                       kernel->name, i, i, (unsigned long long)config->grid[i] * config->block[i], UINT32_MAX);
+    }
+  }
+  return RDM_OK;
+}
+
+rdm_status rdm_encoder_launch(rdm_encoder handle, rdm_kernel kernel_handle, const rdm_launch_config *config,
+                              void *const *arguments, uint32_t argument_count) {
+  if (config == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "config is null");
+  if (config->struct_size < sizeof *config) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "config->struct_size is %u; set it to sizeof(rdm_launch_config), %zu",
+                     config->struct_size, sizeof *config);
+  }
+  rdm__kernel *kernel = NULL;
+  rdm__encoder *encoder = NULL;
+  rdm_status status = rdm__kernel_from_handle(kernel_handle, &kernel);
+  if (status == RDM_OK) status = begin_submission(handle, &encoder);
+  if (status != RDM_OK) return status;
+  status = check_launch(encoder, kernel, config, arguments, argument_count);
+  if (status == RDM_OK) {
+    const uint32_t *grid = config->grid;
+    const uint32_t *block = config->block;
+    int error = encoder->device->driver->launch_kernel(kernel->native, grid, block, config->shared_memory_bytes,
+                                                       encoder->queue->native, (void **)(uintptr_t)arguments);
+    if (error != RDM_HIP_SUCCESS) {
+      status = rdm__device_call_failed(encoder->device, RDM__CALL_launch_kernel, error,
+                                       "launch of %s on stream %d, grid %ux%ux%u, block %ux%ux%u, %u bytes shared",
+                                       kernel->name, encoder->stream_index, grid[0], grid[1], grid[2], block[0],
+                                       block[1], block[2], config->shared_memory_bytes);
+    }
+  }
+  return end_submission(encoder, status);
+}
+
+rdm_status rdm_encoder_copy(rdm_encoder handle, void *destination, const void *source, size_t size_bytes,
+                            rdm_copy_kind kind) {
+  if (destination == NULL || source == NULL) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "%s is null", destination == NULL ? "destination" : "source");
+  }
+  if (kind < RDM_COPY_HOST_TO_DEVICE || kind > RDM_COPY_DEVICE_TO_DEVICE) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT,
+                     "kind is %d; it is RDM_COPY_HOST_TO_DEVICE (1) to "
+                     "RDM_COPY_DEVICE_TO_DEVICE (3)",
+                     kind);
+  }
+  rdm__encoder *encoder = NULL;
+  rdm_status status = begin_submission(handle, &encoder);
+  if (status != RDM_OK || size_bytes == 0) return status != RDM_OK ? status : end_submission(encoder, RDM_OK);
+  int error =
+      encoder->device->driver->memory_copy_async(destination, source, size_bytes, (int)kind, encoder->queue->native);
+  if (error != RDM_HIP_SUCCESS) {
+    status = rdm__device_call_failed(encoder->device, RDM__CALL_memory_copy_async, error,
+                                     "copy of %zu bytes on stream %d", size_bytes, encoder->stream_index);
+  }
+  return end_submission(encoder, status);
+}
+
+rdm_status rdm_encoder_fill(rdm_encoder handle, void *destination, uint8_t value, size_t size_bytes) {
+  if (destination == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "destination is null");
+  rdm__encoder *encoder = NULL;
+  rdm_status status = begin_submission(handle, &encoder);
+  if (status != RDM_OK || size_bytes == 0) return status != RDM_OK ? status : end_submission(encoder, RDM_OK);
+  int error = encoder->device->driver->memory_set_async(destination, value, size_bytes, encoder->queue->native);
+  if (error != RDM_HIP_SUCCESS) {
+    status = rdm__device_call_failed(encoder->device, RDM__CALL_memory_set_async, error,
+                                     "fill of %zu bytes on stream %d", size_bytes, encoder->stream_index);
+  }
+  return end_submission(encoder, status);
+}
+
+rdm_status rdm_encoder_add_completion_handler(rdm_encoder handle, rdm_completion_handler handler, void *user_data) {
+  if (handler == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "handler is null");
+  rdm__encoder *encoder = NULL;
+  rdm_status status = rdm__encoder_pin(handle, &encoder);
+  if (status != RDM_OK) return status;
+  status = rdm__completion_worker_start(encoder->device);
+  if (status == RDM_OK) {
+    rdm__mutex_lock(&encoder->queue->lock);
+    if (rdm__object_is_closed(&encoder->object)) {
+      status = rdm__fail(RDM_ERROR_STALE_HANDLE, "the encoder was cleared by another thread");
+    } else {
+      status = rdm__completions_add(encoder->queue, handler, user_data);
+    }
+    rdm__mutex_unlock(&encoder->queue->lock);
+  }
+  rdm__encoder_unpin(encoder);
+  return status;
+}
+
+rdm_status rdm_encoder_commit(rdm_encoder handle) {
+  rdm__encoder *encoder = NULL;
+  rdm_status status = rdm__encoder_pin(handle, &encoder);
+  if (status != RDM_OK) return status;
+  rdm__mutex_lock(&encoder->queue->lock);
+  rdm__completions_commit(encoder->queue, true);
+  rdm__mutex_unlock(&encoder->queue->lock);
+  status = rdm__device_check(encoder->device);
+  rdm__encoder_unpin(encoder);
+  return status;
+}
+
+static rdm_status check_same_device(const rdm__encoder *encoder, const rdm__event *event) {
+  if (event->device == encoder->device) return RDM_OK;
+  return rdm__fail(RDM_ERROR_WRONG_DEVICE,
+                   "the event is of device %d and stream %d of device %d; an event is recorded "
+                   "on its own device",
+                   event->device->index, encoder->stream_index, encoder->device->index);
+}
+
+static rdm_status record_event(rdm__encoder *encoder, rdm__event *event) {
+  int error = encoder->device->driver->event_record(event->native, encoder->queue->native);
+  atomic_store_explicit(&event->state, error == RDM_HIP_SUCCESS ? RDM__EVENT_RECORDED : RDM__EVENT_RECORD_FAILED,
+                        memory_order_release);
+  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  return rdm__device_call_failed(encoder->device, RDM__CALL_event_record, error, "recording an event on stream %d",
+                                 encoder->stream_index);
+}
+
+rdm_status rdm_encoder_record_event(rdm_encoder handle, rdm_event event_handle) {
+  rdm__event *event = NULL;
+  rdm_status status = rdm__event_pin(event_handle, &event);
+  if (status != RDM_OK) return status;
+  rdm__encoder *encoder = NULL;
+  status = begin_submission(handle, &encoder);
+  if (status == RDM_OK) {
+    status = check_same_device(encoder, event);
+    if (status == RDM_OK) status = record_event(encoder, event);
+    status = end_submission(encoder, status);
+  }
+  rdm__event_unpin(event);
+  return status;
+}
+
+static rdm_status wait_event(rdm__encoder *encoder, rdm__event *event) {
+  rdm_status status = rdm__device_check(event->device);
+  if (status == RDM_OK) status = rdm__event_check_recorded(event);
+  if (status != RDM_OK) return status;
+  int error = encoder->device->driver->stream_wait_event(encoder->queue->native, event->native, 0);
+  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  return rdm__device_call_failed(encoder->device, RDM__CALL_stream_wait_event, error,
+                                 "making stream %d wait for an event of device %d", encoder->stream_index,
+                                 event->device->index);
+}
+
+rdm_status rdm_encoder_wait_event(rdm_encoder handle, rdm_event event_handle) {
+  rdm__event *event = NULL;
+  rdm_status status = rdm__event_pin(event_handle, &event);
+  if (status != RDM_OK) return status;
+  rdm__encoder *encoder = NULL;
+  status = begin_submission(handle, &encoder);
+  if (status == RDM_OK) status = end_submission(encoder, wait_event(encoder, event));
+  rdm__event_unpin(event);
+  return status;
+}
+
+rdm_status rdm_encoder_get_native_stream(rdm_encoder handle, void **out_native_stream) {
+  if (out_native_stream == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_native_stream is null");
+  rdm__encoder *encoder = NULL;
+  rdm_status status = rdm__encoder_pin(handle, &encoder);
+  if (status != RDM_OK) return status;
+  *out_native_stream = encoder->queue->native;
+  rdm__encoder_unpin(encoder);
+  return RDM_OK;
+}

@@ -1,0 +1,91 @@
+/*
+ * Handle tables: objects in memory that is never given back, named by (kind, slot, generation).
+ *
+ * A handle is looked up by pinning its object: one atomic step checks the generation and keeps the object alive until
+ * the pin is dropped. Closing an object ends its handle at once; its memory is reused, under the next generation, once
+ * the last pin is gone. So a stale handle is told by its generation and no freed memory is ever read.
+ */
+#ifndef RDM_HANDLE_H
+#define RDM_HANDLE_H
+
+#include "lock.h"
+#include "rocm_device_map.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+typedef enum rdm__handle_kind {
+  RDM__HANDLE_DEVICE = 1,
+  RDM__HANDLE_STREAM,
+  RDM__HANDLE_THREAD_LOCAL_STREAM,
+  RDM__HANDLE_ENCODER,
+  RDM__HANDLE_EVENT,
+  RDM__HANDLE_MODULE,
+  RDM__HANDLE_KERNEL,
+  RDM__HANDLE_KIND_END
+} rdm__handle_kind;
+
+/* The first member of every object that has a handle. */
+typedef struct rdm__object {
+  /* generation << 32 | closed << 31 | pins. An open object has one pin of its own. */
+  _Atomic uint64_t word;
+  uint32_t slot;
+  uint32_t next_free;
+} rdm__object;
+
+enum { RDM__CHUNK_SLOTS = 1024, RDM__CHUNK_COUNT = 4096 };
+
+typedef struct rdm__handle_table {
+  rdm__handle_kind kind;
+  size_t object_size;
+  /* Called, with no lock held, by whoever drops the last pin of a closed object, before its slot is reused. May be
+   * null. */
+  void (*retire)(rdm__object *object);
+  rdm__mutex lock;
+  /* Guarded by the lock: slots handed out so far, and the first of the free ones (slot + 1, 0: none). */
+  uint32_t used;
+  uint32_t first_free;
+  /* Published with release once filled, so that a lookup takes no lock. */
+  _Atomic(char *) chunks[RDM__CHUNK_COUNT];
+} rdm__handle_table;
+
+#define RDM__HANDLE_TABLE(handle_kind, type, retire_function)                        \
+  {                                                                                  \
+    .kind = (handle_kind), .object_size = sizeof(type), .retire = (retire_function), \
+    .lock = RDM__MUTEX_INIT(RDM__RANK_LEAF)                                          \
+  }
+
+/*
+ * A slot for a new object, private to the caller until rdm__handle_open. What lies behind the rdm__object header is as
+ * its last user left it, or zero. Null, with the thread's last error set, where memory or slots ran out.
+ */
+rdm__object *rdm__handle_allocate(rdm__handle_table *table);
+
+/* Publishes an allocated object and gives its handle. */
+uint64_t rdm__handle_open(rdm__handle_table *table, rdm__object *object);
+
+/* Gives back a slot that was allocated and not opened. */
+void rdm__handle_discard(rdm__handle_table *table, rdm__object *object);
+
+/* The handle of an open object. */
+uint64_t rdm__handle_of(const rdm__handle_table *table, const rdm__object *object);
+
+/* Pins the object of a handle. Fails with RDM_ERROR_NULL_HANDLE, RDM_ERROR_FOREIGN_HANDLE or RDM_ERROR_STALE_HANDLE. */
+rdm_status rdm__handle_pin(rdm__handle_table *table, uint64_t bits, rdm__object **out_object);
+
+/* The same without a message: for callers to whom a stale handle is no failure. */
+rdm_status rdm__handle_try_pin(rdm__handle_table *table, uint64_t bits, rdm__object **out_object);
+
+/* Pins an object that something else keeps alive or in its slot; false where it is closed. */
+bool rdm__object_pin(rdm__object *object);
+
+/* Drops a pin. The last one of a closed object retires it. */
+void rdm__object_unpin(rdm__handle_table *table, rdm__object *object);
+
+/* Ends the object's handle and drops the object's own pin. False where it was closed before: the caller came second. */
+bool rdm__object_close(rdm__handle_table *table, rdm__object *object);
+
+/* Whether the object has been closed. A moment later it may be. */
+bool rdm__object_is_closed(const rdm__object *object);
+
+#endif

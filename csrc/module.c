@@ -1,0 +1,175 @@
+#include "module.h"
+
+#include "build_cache.h"
+#include "compile.h"
+#include "log.h"
+#include "runtime.h"
+#include "status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct module {
+  rdm__object object;
+  rdm__device *device;
+  void *native;
+  char *name;
+  rdm_module handle;
+  /* Guards the list, and is held while the driver is asked for a kernel that is not in it. */
+  rdm__shared_lock kernels_lock;
+  rdm__kernel *kernels;
+} module;
+
+static rdm__handle_table modules = RDM__HANDLE_TABLE(RDM__HANDLE_MODULE, module, NULL);
+static rdm__handle_table kernels = RDM__HANDLE_TABLE(RDM__HANDLE_KERNEL, rdm__kernel, NULL);
+static rdm__build_cache loaded = RDM__BUILD_CACHE_INIT;
+
+static rdm_status load_native(rdm__device *device, const char *name, const void *code, size_t code_size_bytes,
+                              void **out_native) {
+  rdm_status status = rdm__device_bind(device);
+  if (status != RDM_OK) return status;
+  rdm__compiler_enter(device->driver);
+  int error = device->driver->module_load_data(out_native, code, code_size_bytes);
+  rdm__compiler_leave(device->driver);
+  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  return rdm__device_call_failed(device, RDM__CALL_module_load_data, error, "loading module %s", name);
+}
+
+static rdm_status load(rdm__device *device, const char *name, const void *code, size_t code_size_bytes,
+                       module **out_module) {
+  char *kept_name = strdup(name);
+  module *made = kept_name == NULL ? NULL : (module *)rdm__handle_allocate(&modules);
+  if (made == NULL) {
+    free(kept_name);
+    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for module %s", name);
+  }
+  rdm_status status = load_native(device, name, code, code_size_bytes, &made->native);
+  if (status != RDM_OK) {
+    rdm__handle_discard(&modules, &made->object);
+    free(kept_name);
+    return status;
+  }
+  made->device = device;
+  made->name = kept_name;
+  made->kernels = NULL;
+  if (made->kernels_lock.rank == 0) rdm__shared_lock_init(&made->kernels_lock, RDM__RANK_KERNELS);
+  made->handle.bits = rdm__handle_open(&modules, &made->object);
+  *out_module = made;
+  return RDM_OK;
+}
+
+static rdm_status build_module(void *context, const rdm_module_source *source, void **out_value) {
+  rdm__device *device = context;
+  const rdm__code *code = NULL;
+  module *made = NULL;
+  rdm_status status = rdm__compile(device->driver, device->properties.architecture, source, &code);
+  if (status == RDM_OK) status = load(device, source->name, code->bytes, code->size_bytes, &made);
+  if (status == RDM_ERROR_DRIVER && code->is_from_disk) {
+    /* Whole and undamaged, and yet not what the driver takes now: a driver or a compiler was exchanged under it. */
+    rdm__log(RDM_LOG_WARNING, "the cached code of %s does not load (%s); it is compiled anew", source->name,
+             rdm_last_error_message());
+    status = rdm__compile_anew(device->driver, device->properties.architecture, source, &code);
+    if (status == RDM_OK) status = load(device, source->name, code->bytes, code->size_bytes, &made);
+  }
+  if (status == RDM_OK) *out_value = made;
+  return status;
+}
+
+rdm_status rdm_module_get(rdm_device handle, const rdm_module_source *source, rdm_module *out_module) {
+  if (out_module == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_module is null");
+  rdm__device *device = NULL;
+  rdm_status status = rdm__device_from_handle(handle, &device);
+  if (status == RDM_OK) status = rdm__device_check(device);
+  if (status == RDM_OK) status = rdm__source_check(source);
+  if (status != RDM_OK) return status;
+  char scope[32];
+  snprintf(scope, sizeof scope, "%d", device->index);
+  void *value = NULL;
+  status = rdm__build_cache_get(&loaded, scope, source, build_module, device, &value);
+  if (status == RDM_OK) *out_module = ((const module *)value)->handle;
+  return status;
+}
+
+rdm_status rdm_module_load(rdm_device handle, const char *name, const void *code, size_t code_size_bytes,
+                           rdm_module *out_module) {
+  if (name == NULL || code == NULL || out_module == NULL) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "%s is null",
+                     name == NULL ? "name" : (code == NULL ? "code" : "out_module"));
+  }
+  if (code_size_bytes == 0) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "code_size_bytes is 0; it is 1 or more");
+  rdm__device *device = NULL;
+  module *made = NULL;
+  rdm_status status = rdm__device_from_handle(handle, &device);
+  if (status == RDM_OK) status = load(device, name, code, code_size_bytes, &made);
+  if (status == RDM_OK) *out_module = made->handle;
+  return status;
+}
+
+/* With kernels_lock held, shared or not. */
+static rdm__kernel *find_kernel(const module *module, const char *name) {
+  rdm__kernel *kernel = module->kernels;
+  while (kernel != NULL && strcmp(kernel->name, name) != 0) kernel = kernel->next;
+  return kernel;
+}
+
+/* With kernels_lock held and the kernel not in the list. */
+static rdm_status add_kernel(module *module, const char *name, rdm__kernel **out_kernel) {
+  rdm__device *device = module->device;
+  rdm_status status = rdm__device_bind(device);
+  if (status != RDM_OK) return status;
+  void *native = NULL;
+  int error = device->driver->module_get_function(&native, module->native, name);
+  if (error != RDM_HIP_SUCCESS) {
+    return rdm__device_call_failed(device, RDM__CALL_module_get_function, error, "kernel %s of module %s", name,
+                                   module->name);
+  }
+  char *kept_name = strdup(name);
+  rdm__kernel *kernel = kept_name == NULL ? NULL : (rdm__kernel *)rdm__handle_allocate(&kernels);
+  if (kernel == NULL) {
+    free(kept_name);
+    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for kernel %s of module %s", name, module->name);
+  }
+  kernel->device = device;
+  kernel->native = native;
+  kernel->argument_count = device->driver->kernel_argument_count(native);
+  kernel->name = kept_name;
+  kernel->next = module->kernels;
+  rdm__handle_open(&kernels, &kernel->object);
+  module->kernels = kernel;
+  *out_kernel = kernel;
+  return RDM_OK;
+}
+
+rdm_status rdm_module_get_kernel(rdm_module handle, const char *name, rdm_kernel *out_kernel) {
+  if (name == NULL || out_kernel == NULL) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "%s is null", name == NULL ? "name" : "out_kernel");
+  }
+  rdm__object *object = NULL;
+  rdm_status status = rdm__runtime_check();
+  if (status == RDM_OK) status = rdm__handle_pin(&modules, handle.bits, &object);
+  if (status != RDM_OK) return status;
+  module *module_of_kernel = (module *)object;
+  status = rdm__device_check(module_of_kernel->device);
+  rdm__shared_lock_read(&module_of_kernel->kernels_lock);
+  rdm__kernel *kernel = find_kernel(module_of_kernel, name);
+  rdm__shared_lock_read_unlock(&module_of_kernel->kernels_lock);
+  if (status == RDM_OK && kernel == NULL) {
+    rdm__shared_lock_write(&module_of_kernel->kernels_lock);
+    kernel = find_kernel(module_of_kernel, name);
+    if (kernel == NULL) status = add_kernel(module_of_kernel, name, &kernel);
+    rdm__shared_lock_write_unlock(&module_of_kernel->kernels_lock);
+  }
+  rdm__object_unpin(&modules, object);
+  if (status == RDM_OK) out_kernel->bits = rdm__handle_of(&kernels, &kernel->object);
+  return status;
+}
+
+rdm_status rdm__kernel_from_handle(rdm_kernel handle, rdm__kernel **out_kernel) {
+  rdm__object *object = NULL;
+  rdm_status status = rdm__handle_pin(&kernels, handle.bits, &object);
+  if (status != RDM_OK) return status;
+  rdm__object_unpin(&kernels, object);
+  *out_kernel = (rdm__kernel *)object;
+  return RDM_OK;
+}

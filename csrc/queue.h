@@ -1,0 +1,58 @@
+/*
+ * Queues: a driver stream, the lock that orders what several threads submit to it, and the batches pending on it.
+ *
+ * A stream has one from its first submission until it ends; what encoders come and go in between, the order stays.
+ * Then the queue serves another stream: driver streams are costly to make, and on some GPUs destroying one leaks its
+ * hardware queue until exit, so queues are pooled by device and never destroyed. Their memory is never given back, so a
+ * thread that still holds one at the end of its stream does no harm.
+ */
+#ifndef RDM_QUEUE_H
+#define RDM_QUEUE_H
+
+#include "device.h"
+
+typedef struct rdm__batch rdm__batch;
+
+/* The part that completion.c owns. Guarded by the queue's lock unless it says otherwise. */
+typedef struct rdm__completions {
+  rdm__batch *open;
+  rdm__batch *first_pending;
+  rdm__batch *last_pending;
+  uint64_t callbacks_issued;
+  uint64_t batches_committed;
+  /* Counted by the driver's callback thread. */
+  _Atomic uint64_t callbacks_done;
+  /* Counted by the completion thread. */
+  _Atomic uint64_t batches_finished;
+  /* Whether the queue is in the completion thread's list. Changed with that thread's lock held too. */
+  bool is_active;
+  /* Guarded by the completion thread's lock. */
+  rdm__queue *next_active;
+} rdm__completions;
+
+struct rdm__queue {
+  /* Never change. */
+  rdm__device *device;
+  void *native;
+
+  rdm__mutex lock;
+  /* Guarded by the lock, which is held while the driver is called to submit. */
+  rdm__completions completions;
+  int32_t stream_index;
+  /* The stream has ended: the queue goes to the pool when its batches are done. */
+  bool has_ended;
+};
+
+/* A queue that no stream uses, with a driver stream made for it where none waits in the pool. */
+rdm_status rdm__queue_acquire(rdm__device *device, int32_t stream_index, rdm__queue **out_queue);
+
+/*
+ * Ends a stream's use of its queue: the open batch counts as committed, and the queue goes back once its batches are
+ * done. Makes no driver call. Called with no lock held.
+ */
+void rdm__queue_end(rdm__queue *queue);
+
+/* Gives back a queue that has ended and has no batch left. Called by completion.c, with the queue's lock held. */
+void rdm__queue_retire(rdm__queue *queue);
+
+#endif

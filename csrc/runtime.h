@@ -1,0 +1,30 @@
+/*
+ * The process's state: which driver it uses, and whether calls may enter it at all.
+ *
+ * `configuring` until the driver is first needed, then `ready`; `shutting down` from the exit handler on, and `forked`
+ * in a child of a process that was loading or had loaded its driver. One atomic word, so the check on each call is one
+ * load.
+ */
+#ifndef RDM_RUNTIME_H
+#define RDM_RUNTIME_H
+
+#include "driver/driver.h"
+
+#include <stdbool.h>
+
+/* Whether a call may proceed: RDM_OK, RDM_ERROR_SHUTTING_DOWN or RDM_ERROR_FORKED. Loads nothing. */
+rdm_status rdm__runtime_check(void);
+
+/* The same, and loads the driver if this is the first need of it. Called with no lock held. */
+rdm_status rdm__runtime_enter(const rdm__driver **out_driver);
+
+/* The device count that the driver gave when it was loaded; 0 before that and once the process is over. */
+int32_t rdm__runtime_device_count(void);
+
+/* True once exit handlers run, or in a forked child: a release then does nothing. */
+bool rdm__runtime_is_over(void);
+
+/* What a release returns when it does nothing because of that: RDM_OK at exit, RDM_ERROR_FORKED in a forked child. */
+rdm_status rdm__runtime_release_check(void);
+
+#endif

@@ -1,0 +1,231 @@
+/*
+ * Thread-local streams, and each thread's default stream.
+ *
+ * What a thread has is a record that only that thread reads and writes, so it needs no lock. When the thread ends, its
+ * references go back; that makes no driver call, so it is safe as a thread-exit hook, also while the process exits.
+ */
+#include "device_map.h"
+#include "handle.h"
+#include "lock.h"
+#include "runtime.h"
+#include "status.h"
+#include "stream.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+typedef struct thread_local_stream {
+  rdm__object object;
+  int32_t device_index;
+} thread_local_stream;
+
+static rdm__handle_table handles = RDM__HANDLE_TABLE(RDM__HANDLE_THREAD_LOCAL_STREAM, thread_local_stream, NULL);
+
+typedef struct resolution {
+  rdm_thread_local_stream handle;
+  rdm_stream stream;
+} resolution;
+
+typedef struct thread_record {
+  rdm_stream default_stream;
+  resolution *resolutions;
+  uint32_t count;
+  uint32_t capacity;
+} thread_record;
+
+static _Thread_local thread_record *this_thread;
+static pthread_key_t thread_end_key;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+static bool has_thread_end_key;
+
+static void at_thread_end(void *argument) {
+  thread_record *record = argument;
+  this_thread = NULL;
+  rdm__stream_release(record->default_stream);
+  for (uint32_t i = 0; i < record->count; i++) rdm__stream_release(record->resolutions[i].stream);
+  free(record->resolutions);
+  free(record);
+}
+
+static void make_thread_end_key(void) {
+  has_thread_end_key = pthread_key_create(&thread_end_key, at_thread_end) == 0;
+}
+
+/* The thread's record, made by its first need of one. Null, with the last error set, where that fails. */
+static thread_record *record_of_thread(void) {
+  if (this_thread != NULL) return this_thread;
+  pthread_once(&thread_end_once, make_thread_end_key);
+  thread_record *record = calloc(1, sizeof *record);
+  if (record == NULL || !has_thread_end_key || pthread_setspecific(thread_end_key, record) != 0) {
+    free(record);
+    rdm__fail(RDM_ERROR_RESOURCE, "no memory or no thread-specific key for this thread's streams");
+    return NULL;
+  }
+  this_thread = record;
+  return record;
+}
+
+static rdm_status pin(rdm_thread_local_stream handle, thread_local_stream **out_object) {
+  rdm_status status = rdm__runtime_check();
+  if (status != RDM_OK) return status;
+  rdm__object *object = NULL;
+  status = rdm__handle_pin(&handles, handle.bits, &object);
+  if (status == RDM_OK) *out_object = (thread_local_stream *)object;
+  return status;
+}
+
+static rdm_status create(int32_t device_index, rdm_thread_local_stream *out_stream) {
+  thread_local_stream *stream = (thread_local_stream *)rdm__handle_allocate(&handles);
+  if (stream == NULL) return RDM_ERROR_RESOURCE;
+  stream->device_index = device_index;
+  out_stream->bits = rdm__handle_open(&handles, &stream->object);
+  return RDM_OK;
+}
+
+rdm_status rdm_thread_local_stream_create(int32_t device_index, rdm_thread_local_stream *out_stream) {
+  if (out_stream == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_stream is null");
+  const rdm__driver *driver = NULL;
+  rdm_status status = rdm__device_map_check_index(device_index, &driver);
+  return status == RDM_OK ? create(device_index, out_stream) : status;
+}
+
+/* The process's one handle for each device. */
+typedef struct shared_handle {
+  int32_t device_index;
+  rdm_thread_local_stream handle;
+  struct shared_handle *next;
+} shared_handle;
+
+static rdm__mutex shared_lock = RDM__MUTEX_INIT(RDM__RANK_STREAM);
+static shared_handle *shared_handles;
+
+rdm_status rdm_thread_local_stream_get_shared(int32_t device_index, rdm_thread_local_stream *out_stream) {
+  if (out_stream == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_stream is null");
+  const rdm__driver *driver = NULL;
+  rdm_status status = rdm__device_map_check_index(device_index, &driver);
+  if (status != RDM_OK) return status;
+  rdm__mutex_lock(&shared_lock);
+  shared_handle *shared = shared_handles;
+  while (shared != NULL && shared->device_index != device_index) shared = shared->next;
+  if (shared == NULL) {
+    shared = calloc(1, sizeof *shared);
+    status = shared == NULL ? rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for a thread-local stream")
+                            : create(device_index, &shared->handle);
+    if (status == RDM_OK) {
+      shared->device_index = device_index;
+      shared->next = shared_handles;
+      shared_handles = shared;
+    } else {
+      free(shared);
+    }
+  }
+  if (status == RDM_OK) *out_stream = shared->handle;
+  rdm__mutex_unlock(&shared_lock);
+  return status;
+}
+
+static bool is_shared(rdm_thread_local_stream handle) {
+  rdm__mutex_lock(&shared_lock);
+  const shared_handle *shared = shared_handles;
+  while (shared != NULL && shared->handle.bits != handle.bits) shared = shared->next;
+  rdm__mutex_unlock(&shared_lock);
+  return shared != NULL;
+}
+
+rdm_status rdm_thread_local_stream_release(rdm_thread_local_stream handle) {
+  if (rdm__runtime_is_over()) return rdm__runtime_release_check();
+  thread_local_stream *stream = NULL;
+  rdm_status status = pin(handle, &stream);
+  if (status != RDM_OK) return status;
+  if (is_shared(handle)) {
+    status = rdm__fail(RDM_ERROR_INVALID_ARGUMENT,
+                       "the handle is the process's shared one of device %d, which is borrowed", stream->device_index);
+  } else if (!rdm__object_close(&handles, &stream->object)) {
+    status = rdm__fail(RDM_ERROR_STALE_HANDLE, "the thread-local stream handle %#llx was released by another thread",
+                       (unsigned long long)handle.bits);
+  }
+  rdm__object_unpin(&handles, &stream->object);
+  return status;
+}
+
+rdm_status rdm_thread_local_stream_get_device_index(rdm_thread_local_stream handle, int32_t *out_index) {
+  if (out_index == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_index is null");
+  thread_local_stream *stream = NULL;
+  rdm_status status = pin(handle, &stream);
+  if (status != RDM_OK) return status;
+  *out_index = stream->device_index;
+  rdm__object_unpin(&handles, &stream->object);
+  return RDM_OK;
+}
+
+/* Releases what the thread resolved from handles that have since ended. */
+static void sweep(thread_record *record) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < record->count; i++) {
+    rdm__object *object = NULL;
+    if (rdm__handle_try_pin(&handles, record->resolutions[i].handle.bits, &object) == RDM_OK) {
+      rdm__object_unpin(&handles, object);
+      record->resolutions[kept++] = record->resolutions[i];
+    } else {
+      rdm__stream_release(record->resolutions[i].stream);
+    }
+  }
+  record->count = kept;
+}
+
+static rdm_status resolve_anew(thread_record *record, rdm_thread_local_stream handle, int32_t device_index,
+                               rdm_stream *out_stream) {
+  sweep(record);
+  if (record->count == record->capacity) {
+    uint32_t capacity = record->capacity == 0 ? 4 : record->capacity * 2;
+    resolution *resolutions = realloc(record->resolutions, capacity * sizeof *resolutions);
+    if (resolutions == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for one more thread-local stream");
+    record->resolutions = resolutions;
+    record->capacity = capacity;
+  }
+  rdm_stream stream = {0};
+  rdm_status status = rdm_stream_create(device_index, &stream);
+  if (status != RDM_OK) return status;
+  record->resolutions[record->count++] = (resolution){.handle = handle, .stream = stream};
+  *out_stream = stream;
+  return RDM_OK;
+}
+
+rdm_status rdm_thread_local_stream_resolve(rdm_thread_local_stream handle, rdm_stream *out_stream) {
+  if (out_stream == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_stream is null");
+  thread_local_stream *stream = NULL;
+  rdm_status status = pin(handle, &stream);
+  if (status != RDM_OK) return status;
+  int32_t device_index = stream->device_index;
+  rdm__object_unpin(&handles, &stream->object);
+  thread_record *record = record_of_thread();
+  if (record == NULL) return RDM_ERROR_RESOURCE;
+  for (uint32_t i = 0; i < record->count; i++) {
+    if (record->resolutions[i].handle.bits == handle.bits) {
+      *out_stream = record->resolutions[i].stream;
+      return RDM_OK;
+    }
+  }
+  return resolve_anew(record, handle, device_index, out_stream);
+}
+
+rdm_status rdm_default_stream_set(rdm_stream stream) {
+  rdm_status status = rdm__runtime_check();
+  if (status != RDM_OK) return status;
+  thread_record *record = record_of_thread();
+  if (record == NULL) return RDM_ERROR_RESOURCE;
+  if (stream.bits != 0) status = rdm__stream_retain(stream);
+  if (status != RDM_OK) return status;
+  rdm_stream previous = record->default_stream;
+  record->default_stream = stream;
+  rdm__stream_release(previous);
+  return RDM_OK;
+}
+
+rdm_status rdm_default_stream_get(rdm_stream *out_stream) {
+  rdm_status status = rdm__runtime_check();
+  if (status != RDM_OK) return status;
+  if (out_stream == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_stream is null");
+  out_stream->bits = this_thread == NULL ? 0 : this_thread->default_stream.bits;
+  return RDM_OK;
+}

@@ -1,0 +1,101 @@
+#include "wait.h"
+
+#include "clock.h"
+#include "driver_call.h"
+#include "runtime.h"
+#include "settings.h"
+#include "status.h"
+
+#include <sched.h>
+
+enum { SPINS = 64, YIELDS = 64 };
+static const uint64_t first_sleep_ns = 20 * RDM__NS_PER_US;
+static const uint64_t longest_sleep_ns = 500 * RDM__NS_PER_US;
+
+rdm__wait_limit rdm__wait_limit_from(uint64_t timeout_ns) {
+  uint64_t watchdog_ns = rdm__watchdog_ns();
+  rdm__wait_limit limit = {.begin_ns = rdm__now_ns()};
+  limit.is_watchdog = watchdog_ns < timeout_ns;
+  limit.timeout_ns = limit.is_watchdog ? watchdog_ns : timeout_ns;
+  limit.deadline_ns = rdm__deadline_ns(limit.begin_ns, limit.timeout_ns);
+  return limit;
+}
+
+rdm_status rdm__wait_limit_reached(const rdm__wait_limit *limit, const char *what, int32_t device_index) {
+  double seconds = (double)limit->timeout_ns / (double)RDM__NS_PER_SECOND;
+  if (limit->is_watchdog) {
+    return rdm__fail_driver(RDM_ERROR_WATCHDOG, 0, "", "", device_index,
+                            "waiting for %s on device %d took longer than RDM_WATCHDOG_SECS, %g s", what, device_index,
+                            seconds);
+  }
+  return rdm__fail_driver(RDM_ERROR_TIMEOUT, 0, "", "", device_index,
+                          "waiting for %s on device %d reached its deadline of %g s; the work goes on", what,
+                          device_index, seconds);
+}
+
+static void pause_briefly(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+/* How long the next look at the driver is put off: a wait of microseconds should end in microseconds, and a long one
+ * should not burn a core. */
+static void back_off(unsigned attempt, uint64_t *sleep_ns, uint64_t deadline_ns) {
+  if (!rdm__waits_block()) {
+    if (attempt < SPINS) {
+      pause_briefly();
+      return;
+    }
+    if (attempt < SPINS + YIELDS) {
+      sched_yield();
+      return;
+    }
+  }
+  uint64_t now = rdm__now_ns();
+  uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+  struct timespec time = rdm__timespec(*sleep_ns < left ? *sleep_ns : left);
+  nanosleep(&time, NULL);
+  *sleep_ns = *sleep_ns * 2 < longest_sleep_ns ? *sleep_ns * 2 : longest_sleep_ns;
+}
+
+/* The bare query, with what it leaves in the last-error slot still there. */
+static rdm_status query(rdm__device *device, void *native, const char *what) {
+  int error = device->driver->event_query(native);
+  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  if (error == RDM_HIP_NOT_READY) return RDM_NOT_READY;
+  return rdm__device_call_failed(device, RDM__CALL_event_query, error, "waiting for %s", what);
+}
+
+rdm_status rdm__query_native_event(rdm__device *device, void *native, const char *what) {
+  rdm_status status = rdm__device_bind(device);
+  if (status != RDM_OK) return status;
+  status = query(device, native, what);
+  if (status == RDM_NOT_READY) rdm__driver_forget_error(device->driver);
+  return status;
+}
+
+rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__wait_limit *limit, const char *what) {
+  rdm__assert_no_lock_held();
+  rdm_status status = rdm__device_bind(device);
+  if (status != RDM_OK) return status;
+  bool was_not_ready = false;
+  uint64_t sleep_ns = first_sleep_ns;
+  for (unsigned attempt = 0;; attempt++) {
+    status = query(device, native, what);
+    if (status != RDM_NOT_READY) break;
+    was_not_ready = true;
+    if (limit->deadline_ns != UINT64_MAX && rdm__now_ns() >= limit->deadline_ns) {
+      status = rdm__wait_limit_reached(limit, what, device->index);
+      break;
+    }
+    back_off(attempt, &sleep_ns, limit->deadline_ns);
+    status = rdm__runtime_check();
+    if (status == RDM_OK) status = rdm__device_check(device);
+    if (status != RDM_OK) break;
+  }
+  if (was_not_ready && !rdm__runtime_is_over()) rdm__driver_forget_error(device->driver);
+  return status;
+}

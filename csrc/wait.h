@@ -1,0 +1,30 @@
+/*
+ * Host waits. The library never enters a driver call that waits: after a fault such a call may not come back. It polls,
+ * first spinning, then yielding, then sleeping, and ends on any status but not-ready, on the device's fault latched by
+ * another thread, at the deadline, at the watchdog, and when the process exits.
+ */
+#ifndef RDM_WAIT_H
+#define RDM_WAIT_H
+
+#include "device.h"
+
+/* When a wait that begins now ends without success, and why. */
+typedef struct rdm__wait_limit {
+  uint64_t begin_ns;
+  uint64_t deadline_ns;
+  uint64_t timeout_ns;
+  bool is_watchdog;
+} rdm__wait_limit;
+
+rdm__wait_limit rdm__wait_limit_from(uint64_t timeout_ns);
+
+/* The error of a wait for `what` that reached its limit: RDM_ERROR_TIMEOUT or RDM_ERROR_WATCHDOG. */
+rdm_status rdm__wait_limit_reached(const rdm__wait_limit *limit, const char *what, int32_t device_index);
+
+/* Waits until a driver event of the device, which has been recorded, is done. `what` is for the messages. */
+rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__wait_limit *limit, const char *what);
+
+/* RDM_OK, RDM_NOT_READY, or an error. Leaves nothing pending in the runtime's last-error slot. */
+rdm_status rdm__query_native_event(rdm__device *device, void *native, const char *what);
+
+#endif

@@ -1,0 +1,10 @@
+/* What many threads at once may do, one test for each claim, on the simulated driver. */
+#include "concurrency.h"
+
+int main(int argc, char **argv) {
+  static const test_case *const groups[] = {
+      first_use_tests, current_device_tests, stream_tests, encoder_tests, event_tests,
+      handler_tests,   fault_tests,          exit_tests,   fork_tests,    NULL};
+  static const test_body *const bodies[] = {exit_bodies, fork_bodies, NULL};
+  return test_main(argc, argv, groups, bodies);
+}
