@@ -1,0 +1,80 @@
+//! Where the library's log lines go.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::error::{Result, check};
+use crate::sys;
+
+/// How severe a log line is. A greater one is less severe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LogLevel {
+    /// Something failed that no caller is told of otherwise.
+    Error,
+    /// Something is not as it should be, and the library goes on.
+    Warning,
+    /// The one line `bound HIP device N: ...` for each device, and the like. The default.
+    Info,
+    /// Detail for those who look for a fault.
+    Debug,
+}
+
+impl LogLevel {
+    fn to_raw(self) -> sys::rdm_log_level {
+        (match self {
+            Self::Error => sys::RDM_LOG_ERROR,
+            Self::Warning => sys::RDM_LOG_WARNING,
+            Self::Info => sys::RDM_LOG_INFO,
+            Self::Debug => sys::RDM_LOG_DEBUG,
+        }) as sys::rdm_log_level
+    }
+
+    fn from_raw(raw: sys::rdm_log_level) -> Self {
+        match raw as u32 {
+            sys::RDM_LOG_ERROR => Self::Error,
+            sys::RDM_LOG_WARNING => Self::Warning,
+            sys::RDM_LOG_INFO => Self::Info,
+            _ => Self::Debug,
+        }
+    }
+}
+
+type Handler = Box<dyn Fn(LogLevel, &str) + Send + Sync>;
+
+extern "C" fn call_handler(
+    level: sys::rdm_log_level,
+    message: *const c_char,
+    user_data: *mut c_void,
+) {
+    // SAFETY: `user_data` is the handler that `set_log_handler` leaked, so it lives for ever, and it
+    // may be called from several threads at once. `message` is a text that lives during the call.
+    let (handler, message) = unsafe { (&*user_data.cast::<Handler>(), CStr::from_ptr(message)) };
+    let call = || handler(LogLevel::from_raw(level), &message.to_string_lossy());
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
+        // What a panic carries may itself panic when dropped.
+        std::mem::forget(payload);
+    }
+}
+
+/// Sends log lines of `max_level` and more severe to `handler` in place of standard error.
+///
+/// The handler may be called from any thread, from several at once, and shortly after it was
+/// replaced; so each one that is set stays in memory for the life of the process. It must not call
+/// this library. A panic in it ends at its boundary.
+pub fn set_log_handler(
+    max_level: LogLevel,
+    handler: impl Fn(LogLevel, &str) + Send + Sync + 'static,
+) -> Result<()> {
+    let handler: Handler = Box::new(handler);
+    let user_data: *mut Handler = Box::into_raw(Box::new(handler));
+    // SAFETY: the handler is never freed, and `call_handler` takes it from any thread.
+    check(unsafe {
+        sys::rdm_set_log_handler(Some(call_handler), user_data.cast(), max_level.to_raw())
+    })
+}
+
+/// Sends log lines of `max_level` and more severe to standard error, as at the start.
+pub fn reset_log_handler(max_level: LogLevel) -> Result<()> {
+    // SAFETY: a null handler takes no user data.
+    check(unsafe { sys::rdm_set_log_handler(None, std::ptr::null_mut(), max_level.to_raw()) })
+}
