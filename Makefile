@@ -32,11 +32,15 @@ FLAGS_ubsan = -O1 -g -fno-omit-frame-pointer -fsanitize=undefined -fno-sanitize-
 LIBRARY_SOURCES := $(sort $(wildcard csrc/*.c csrc/driver/*.c csrc/driver/sim/*.c))
 
 # The test programs, and what each is made of.
-PROGRAMS = stress bad_input concurrency sim_driver_test driver_conformance
+PROGRAMS = stress bad_input concurrency sim_driver_test driver_conformance module_cache injection wait
 SOURCES_harness = test process work calls expect log_lines
 SOURCES_stress = stress work
 SOURCES_bad_input = $(basename $(notdir $(wildcard tests/c/bad_input*.c))) $(SOURCES_harness)
+SOURCES_module_cache = $(basename $(notdir $(wildcard tests/c/module_cache*.c))) $(SOURCES_harness) other_code
 SOURCES_concurrency = $(basename $(notdir $(wildcard tests/c/concurrency*.c))) $(SOURCES_harness) other_code
+SOURCES_injection = $(basename $(notdir $(wildcard tests/c/injection*.c))) $(SOURCES_harness)
+SOURCES_wait = $(basename $(notdir $(wildcard tests/c/wait*.c))) $(SOURCES_harness)
+SOURCES_exit_process = exit_process $(SOURCES_harness)
 SOURCES_sim_driver_test = $(basename $(notdir $(wildcard tests/c/sim_driver_test*.c)))
 SOURCES_driver_conformance = $(basename $(notdir $(wildcard tests/c/driver_conformance.c tests/c/conformance*.c)))
 
@@ -92,6 +96,21 @@ $(foreach variant,lib plain tsan asan ubsan,$(eval $(call variant_rules,$(varian
 $(foreach variant,plain tsan asan ubsan,$(foreach program,$(PROGRAMS),$(eval \
   $(call program_rules,$(variant),$(program)))))
 
+# The one program with C++ in it, whose statics and thread-locals own things of the library.
+# $(1): variant.
+define exit_process_rules
+$(BUILD)/$(1)/tests/c/exit_statics.o: tests/c/exit_statics.cpp tests/c/exit_process.h $(BUILD)/$(1)/flags
+	@mkdir -p $$(@D)
+	$$(QUIET)$$(CXX) -std=c++17 -Wall -Wextra -Wpedantic -Werror -pthread $$(FLAGS_$(1)) $$(INCLUDES) -c $$< -o $$@
+
+$(BUILD)/$(1)/exit_process: $$(SOURCES_exit_process:%=$(BUILD)/$(1)/tests/c/%.o) \
+  $(BUILD)/$(1)/tests/c/exit_statics.o $$(LIBRARY_OBJECTS_$(1))
+	@echo '$(1): exit_process'
+	$$(QUIET)$$(CXX) -pthread $$(FLAGS_$(1)) $$^ -o $$@ $$(LIBRARIES)
+endef
+
+$(foreach variant,plain tsan asan ubsan,$(eval $(call exit_process_rules,$(variant))))
+
 .PHONY: FORCE
 FORCE:
 
@@ -116,7 +135,7 @@ $(SHARED_LIBRARY): $(LIBRARY_OBJECTS_lib)
 # ---- Tests in C ------------------------------------------------------------------------------------------------------
 
 .PHONY: build-plain build-tsan build-asan build-ubsan
-build-plain build-tsan build-asan build-ubsan: build-%: $(addprefix $(BUILD)/%/,$(PROGRAMS))
+build-plain build-tsan build-asan build-ubsan: build-%: $(addprefix $(BUILD)/%/,$(PROGRAMS) exit_process)
 
 test-c: VARIANT = plain
 test-c-tsan: VARIANT = tsan
@@ -126,24 +145,31 @@ test-c test-c-tsan test-c-asan test-c-ubsan:
 	@$(MAKE) --no-print-directory -j$(JOBS) build-$(VARIANT)
 	tests/c/run.sh $(BUILD)/$(VARIANT)
 
+# In how many fresh processes the shared library is unloaded while it is in use.
+UNLOAD_RUNS = 20
+
 test-abi: lib
 	tests/c/check_header.sh $(CC) $(CXX) $(BUILD)
 	tests/c/check_symbols.sh $(STATIC_LIBRARY) $(SHARED_LIBRARY)
+	tests/c/check_unload.sh $(CC) $(BUILD) $(UNLOAD_RUNS)
 
 test-headers:
 	CC='$(CC)' tests/headers/check.sh $(BUILD)/headers
 
 test-hip:
-	@$(MAKE) --no-print-directory -j$(JOBS) $(BUILD)/plain/driver_conformance
+	@$(MAKE) --no-print-directory -j$(JOBS) $(BUILD)/plain/driver_conformance $(STATIC_LIBRARY)
 	CC='$(CC)' tests/c/loader_test.sh $(BUILD)/loader
+	CC='$(CC)' tests/c/permission_test.sh $(BUILD)/permission
+	tests/c/exit_order.sh $(CC) $(STATIC_LIBRARY) $(BUILD)/exit_order
 	CC='$(CC)' tests/c/hip_runtime_test.sh $(BUILD)/hip
 	$(BUILD)/plain/driver_conformance hip
 
 format-check:
-	$(CLANG_FORMAT) --dry-run -Werror $(FORMATTED)
+	@$(CLANG_FORMAT) --dry-run -Werror $(FORMATTED)
 
 # ---- All of it -------------------------------------------------------------------------------------------------------
 
+CONCURRENCY_TEST = rocm_device_map_concurrency
 CONCURRENCY_RUNS = 20
 
 verify-rocm:
@@ -152,7 +178,9 @@ verify-rocm:
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --all-features
 	$(CARGO) test --features bindgen --test bindings
+	$(CARGO) test -p rocm-device-map-cli --features cuda --test doctor
 	@$(MAKE) --no-print-directory concurrency-runs
+	@$(MAKE) --no-print-directory fault-tests
 	@$(MAKE) --no-print-directory test-abi
 	@$(MAKE) --no-print-directory test-headers
 	@$(MAKE) --no-print-directory test-c
@@ -165,13 +193,23 @@ verify-rocm:
 .PHONY: concurrency-runs
 concurrency-runs:
 	@for run in $$(seq $(CONCURRENCY_RUNS)); do \
-	  echo "rocm_device_map_concurrency, run $$run of $(CONCURRENCY_RUNS)"; \
-	  RDM_DRIVER=sim $(CARGO) test --quiet --features rocm --test rocm_device_map_concurrency || exit 1; \
+	  echo "$(CONCURRENCY_TEST), run $$run of $(CONCURRENCY_RUNS)"; \
+	  RDM_DRIVER=sim $(CARGO) test --quiet --features rocm --test $(CONCURRENCY_TEST) || exit 1; \
 	done
+
+# Faults, exits and the table of errors; in verify-long with as many processes as the exits in C.
+.PHONY: fault-tests
+fault-tests:
+	RDM_DRIVER=sim RDM_TEST_LONG=$(RDM_TEST_LONG) $(CARGO) test --quiet --features rocm --test rocm_gpu_faults --test exits \
+	  --test errors_table
 
 verify-long: CONCURRENCY_RUNS = 100
 verify-long:
 	@$(MAKE) --no-print-directory concurrency-runs CONCURRENCY_RUNS=$(CONCURRENCY_RUNS)
+	@$(MAKE) --no-print-directory concurrency-runs CONCURRENCY_TEST=rocm_jit_module_concurrency
+	RDM_TEST_LONG=1 $(CARGO) test --test disk_cache
+	@$(MAKE) --no-print-directory fault-tests RDM_TEST_LONG=1
+	@$(MAKE) --no-print-directory test-abi UNLOAD_RUNS=200
 	@for variant in plain tsan asan ubsan; do \
 	  $(MAKE) --no-print-directory -j$(JOBS) build-$$variant && \
 	  tests/c/run.sh $(BUILD)/$$variant long || exit 1; \

@@ -1,7 +1,10 @@
 //! One GPU's state.
 
+use std::time::Duration;
+
 use crate::error::{Result, check, field_text};
 use crate::sys;
+use crate::timeout_ns;
 
 /// One GPU, built on first use and kept for the life of the process.
 ///
@@ -108,13 +111,14 @@ impl Device {
         check(unsafe { sys::rdm_device_make_current(self.raw) })
     }
 
-    /// Commits and waits for every stream of the device that has work.
+    /// Commits and waits for every stream of the device that has work, for at most `timeout` in all;
+    /// none: without end.
     ///
     /// # Errors
     ///
     /// As [`Stream::synchronize`](crate::Stream::synchronize).
-    pub fn synchronize(&self) -> Result<()> {
+    pub fn synchronize(&self, timeout: Option<Duration>) -> Result<()> {
         // SAFETY: the function takes any handle.
-        check(unsafe { sys::rdm_device_synchronize(self.raw) })
+        check(unsafe { sys::rdm_device_synchronize(self.raw, timeout_ns(timeout)) })
     }
 }

@@ -62,11 +62,12 @@ unsafe impl<T> KernelParameter for *mut T {}
 // SAFETY: as above.
 unsafe impl<T> KernelParameter for *const T {}
 
-/// One argument of a launch: a reference to a value, which the launch copies.
-#[repr(transparent)]
+/// One argument of a launch: a reference to a value, which the launch copies, and its size, which the
+/// launch checks where the driver can tell the kernel's.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelArgument<'a> {
     pointer: *mut c_void,
+    size_bytes: u32,
     value: PhantomData<&'a ()>,
 }
 
@@ -75,6 +76,8 @@ impl<'a> KernelArgument<'a> {
     pub fn new<T: KernelParameter>(value: &'a T) -> Self {
         Self {
             pointer: std::ptr::from_ref(value).cast_mut().cast(),
+            // A larger one is in no kernel, and would be refused by its size.
+            size_bytes: u32::try_from(size_of::<T>()).unwrap_or(u32::MAX),
             value: PhantomData,
         }
     }
@@ -136,8 +139,8 @@ impl Encoder {
     ///
     /// [`Status::Launch`] names the kernel and the sizes, and the device stays usable;
     /// [`Status::WrongDevice`] for a kernel of another device; [`Status::InvalidArgument`] for a
-    /// number of arguments that the kernel does not have, where the driver can tell;
-    /// [`Status::DeviceFault`].
+    /// number of arguments, or a size of one, that the kernel does not have, where the driver can
+    /// tell; [`Status::DeviceFault`].
     ///
     /// # Safety
     ///
@@ -150,20 +153,37 @@ impl Encoder {
         config: &LaunchConfig,
         arguments: &[KernelArgument<'_>],
     ) -> Result<()> {
+        // Most kernels have few arguments, and a launch then allocates nothing.
+        const FEW: usize = 16;
+        let mut few_pointers = [std::ptr::null_mut(); FEW];
+        let mut few_sizes = [0; FEW];
+        let (mut many_pointers, mut many_sizes) = (Vec::new(), Vec::new());
+        let (pointers, sizes) = if arguments.len() <= FEW {
+            (&mut few_pointers[..], &mut few_sizes[..])
+        } else {
+            many_pointers.resize(arguments.len(), std::ptr::null_mut());
+            many_sizes.resize(arguments.len(), 0);
+            (&mut many_pointers[..], &mut many_sizes[..])
+        };
+        for (index, argument) in arguments.iter().enumerate() {
+            pointers[index] = argument.pointer;
+            sizes[index] = argument.size_bytes;
+        }
         let raw_config = sys::rdm_launch_config {
             struct_size: size_of::<sys::rdm_launch_config>() as u32,
             grid: config.grid,
             block: config.block,
             shared_memory_bytes: config.shared_memory_bytes,
+            argument_sizes_bytes: sizes.as_ptr(),
         };
-        // SAFETY: a KernelArgument is a pointer and nothing else, and each points to a value that
+        // SAFETY: both lists have an entry for each argument, and each pointer is to a value that
         // lives until the call returns. The caller promises the rest.
         check(unsafe {
             sys::rdm_encoder_launch(
                 self.raw,
                 kernel.as_raw(),
                 &raw_config,
-                arguments.as_ptr().cast(),
+                pointers.as_ptr(),
                 arguments.len() as u32,
             )
         })

@@ -9,6 +9,8 @@
 //! - [`Device`], [`Stream`], [`Encoder`], [`Event`], [`Module`], [`Kernel`]: the objects themselves.
 //!   Each lends its raw handle, for use with [`sys`] or from C.
 //! - [`probe`]: the smallest lazily evaluated array, to see that a GPU computes what it should.
+//! - [`cache`]: the cache of compiled kernels on disk.
+//! - [`diagnosis`]: what is there and what was tried, for a program that says what is wrong.
 //! - [`sim`]: the controls of the simulated driver, for tests.
 //!
 //! # Drivers
@@ -44,7 +46,14 @@
 //! # Ok::<(), rocm_device_map::Error>(())
 //! ```
 
+/// The README's example, run as a doctest.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+pub mod cache;
 mod device;
+pub mod diagnosis;
 mod driver_choice;
 mod encoder;
 mod error;

@@ -1,11 +1,12 @@
-//! Kernels compiled at run time.
+//! Kernels compiled at run time, or ahead of it.
 
 use std::ffi::{CString, c_char};
+use std::time::Duration;
 
 use crate::device::Device;
 use crate::error::{Result, check};
 use crate::runtime::c_text;
-use crate::sys;
+use crate::{sys, timeout_ns};
 
 /// What a module is compiled from. All of it is the module's key: two sources that differ in
 /// anything are two modules.
@@ -43,7 +44,59 @@ impl ModuleSource {
     }
 }
 
-/// Kernels compiled at run time and loaded on one device.
+impl ModuleSource {
+    /// Calls `function` with the source as the C ABI takes it.
+    fn with_raw<T>(&self, function: impl FnOnce(&sys::rdm_module_source) -> T) -> T {
+        let options: Vec<*const c_char> = self.options.iter().map(|text| text.as_ptr()).collect();
+        function(&sys::rdm_module_source {
+            struct_size: size_of::<sys::rdm_module_source>() as u32,
+            option_count: options.len() as u32,
+            name: self.name.as_ptr(),
+            source: self.source.as_ptr(),
+            options: options.as_ptr(),
+        })
+    }
+
+    /// The code of this source for an architecture such as `gfx1100`, `sm_90` or `sim`: compiled by
+    /// the driver's run-time compiler, unless this process or the [cache on disk](crate::cache) has
+    /// it. Needs no device.
+    ///
+    /// ```
+    /// use rocm_device_map::{Config, ModuleSource, configure};
+    ///
+    /// # // SAFETY: no other thread runs yet.
+    /// # unsafe { std::env::set_var("RDM_CACHE_DIR", "") };
+    /// configure(&Config::new().driver("sim"))?;
+    /// let source = ModuleSource::new("fill.hip", r#"
+    ///     extern "C" __global__ void fill(float *out, float value) { out[threadIdx.x] = value; }
+    /// "#)?;
+    /// let code = source.code_for("sim")?;
+    /// assert!(!code.is_empty());
+    /// // Kept for the life of the process: the second call compiles nothing.
+    /// assert!(std::ptr::eq(code, source.code_for("sim")?));
+    /// # Ok::<(), rocm_device_map::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Status::Compile`](crate::Status::Compile) with the tail of the compiler's log; the errors of
+    /// [`driver_info`](crate::driver_info).
+    pub fn code_for(&self, architecture: &str) -> Result<&'static [u8]> {
+        let architecture = c_text("the architecture", architecture)?;
+        let mut code = std::ptr::null();
+        let mut size = 0;
+        let status = self.with_raw(|raw| {
+            // SAFETY: the texts live until the call returns, and both places can be written to.
+            unsafe { sys::rdm_code_get(architecture.as_ptr(), raw, &mut code, &mut size) }
+        });
+        check(status)?;
+        // SAFETY: on success the code has that many bytes, which stay and do not change for the life
+        // of the process.
+        Ok(unsafe { std::slice::from_raw_parts(code.cast(), size) })
+    }
+}
+
+/// Kernels loaded on one device: compiled at run time, or ahead of it.
 ///
 /// A module is a checked handle that is valid for the life of the process; any thread may use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,18 +115,83 @@ impl Module {
     /// [`Status::Compile`](crate::Status::Compile) with the tail of the compiler's log. Then nothing
     /// is kept, and the next call tries again.
     pub fn get(device: Device, source: &ModuleSource) -> Result<Self> {
-        let options: Vec<*const c_char> = source.options.iter().map(|text| text.as_ptr()).collect();
-        let raw_source = sys::rdm_module_source {
-            struct_size: size_of::<sys::rdm_module_source>() as u32,
-            option_count: options.len() as u32,
-            name: source.name.as_ptr(),
-            source: source.source.as_ptr(),
-            options: options.as_ptr(),
-        };
         let mut raw = sys::rdm_module::default();
-        // SAFETY: the struct says its size, its texts live until the call returns, and the handle is
-        // a place to write to.
-        check(unsafe { sys::rdm_module_get(device.as_raw(), &raw_source, &mut raw) })?;
+        let status = source.with_raw(|source| {
+            // SAFETY: the struct says its size, its texts live until the call returns, and the handle
+            // is a place to write to.
+            unsafe { sys::rdm_module_get(device.as_raw(), source, &mut raw) }
+        });
+        check(status)?;
+        Ok(Self { raw })
+    }
+
+    /// The same, with another thread's build of that module waited for at most `timeout`; none:
+    /// without end. What no other thread is building the call builds itself, which takes as long as
+    /// it takes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Module::get`], and [`Status::Timeout`](crate::Status::Timeout) or
+    /// [`Status::Watchdog`](crate::Status::Watchdog), with the build going on.
+    pub fn get_within(
+        device: Device,
+        source: &ModuleSource,
+        timeout: Option<Duration>,
+    ) -> Result<Self> {
+        let mut raw = sys::rdm_module::default();
+        let status = source.with_raw(|source| {
+            // SAFETY: as in `get`.
+            unsafe {
+                sys::rdm_module_get_within(device.as_raw(), source, timeout_ns(timeout), &mut raw)
+            }
+        });
+        check(status)?;
+        Ok(Self { raw })
+    }
+
+    /// Loads code that was compiled elsewhere, anew at each call: keep the module. `name` is for
+    /// messages. The code is copied or read before the call returns.
+    ///
+    /// ```
+    /// use rocm_device_map::{Config, Device, Module, ModuleSource, configure};
+    ///
+    /// # // SAFETY: no other thread runs yet.
+    /// # unsafe { std::env::set_var("RDM_CACHE_DIR", "") };
+    /// configure(&Config::new().driver("sim"))?;
+    /// // As a build step would have done it.
+    /// let code = ModuleSource::new("fill.hip", r#"
+    ///     extern "C" __global__ void fill(float *out, float value) { out[threadIdx.x] = value; }
+    /// "#)?.code_for("sim")?;
+    ///
+    /// // SAFETY: the code comes from the driver's own compiler.
+    /// let module = unsafe { Module::load(Device::get(0)?, "fill", code)? };
+    /// let kernel = module.kernel("fill")?;
+    /// # let _ = kernel;
+    /// # Ok::<(), rocm_device_map::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The driver's own for an image that it can not load; the handle errors.
+    ///
+    /// # Safety
+    ///
+    /// The code is a whole code object. A driver may read past the end of one that is cut short, and
+    /// `sim` runs what is in it in this process.
+    pub unsafe fn load(device: Device, name: &str, code: &[u8]) -> Result<Self> {
+        let name = c_text("the module's name", name)?;
+        let mut raw = sys::rdm_module::default();
+        // SAFETY: the text and the bytes live until the call returns, and the handle is a place to
+        // write to. The caller promises the rest.
+        check(unsafe {
+            sys::rdm_module_load(
+                device.as_raw(),
+                name.as_ptr(),
+                code.as_ptr().cast(),
+                code.len(),
+                &mut raw,
+            )
+        })?;
         Ok(Self { raw })
     }
 
@@ -99,6 +217,14 @@ impl Module {
         let mut count = 0;
         // SAFETY: the count is a place to write to.
         check(unsafe { sys::rdm_module_compile_count(&mut count) })?;
+        Ok(count)
+    }
+
+    /// How many sources were not compiled since the [cache on disk](crate::cache) had their code.
+    pub fn disk_hit_count() -> Result<u64> {
+        let mut count = 0;
+        // SAFETY: the count is a place to write to.
+        check(unsafe { sys::rdm_module_disk_hit_count(&mut count) })?;
         Ok(count)
     }
 

@@ -5,7 +5,6 @@
 #include "runtime.h"
 #include "status.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,12 +16,12 @@ struct rdm__build {
   uint64_t hash;
   char *scope;
   rdm_module_source source;
-  /* Set once, from BUILDING, after the value or the error. */
-  _Atomic int state;
   void *value;
+  /* Guarded by the cache's lock: the state, and how many hold this record. Those are the builder, the waiters, and for
+   * ever the bucket that it is in. */
+  int state;
+  uint32_t holders;
   rdm_error *error;
-  /* Those who hold this record: the table, the builder, the waiters. The last one frees it. */
-  _Atomic uint32_t holders;
   rdm__build *next;
 };
 
@@ -56,11 +55,7 @@ static void destroy(rdm__build *build) {
   free(build);
 }
 
-static void drop(rdm__build *build) {
-  if (atomic_fetch_sub_explicit(&build->holders, 1, memory_order_acq_rel) == 1) destroy(build);
-}
-
-/* Held by the table and by the thread that will build it. Null where memory ran out. */
+/* Held by the thread that will build it. Null where memory ran out. */
 static rdm__build *make(uint64_t hash, const char *scope, const rdm_module_source *source) {
   rdm__build *build = calloc(1, sizeof *build);
   const char **options = calloc(source->option_count + 1, sizeof *options);
@@ -81,108 +76,141 @@ static rdm__build *make(uint64_t hash, const char *scope, const rdm_module_sourc
     options[i] = strdup(source->options[i]);
     complete = complete && options[i] != NULL;
   }
-  atomic_init(&build->state, BUILDING);
-  atomic_init(&build->holders, 2);
+  build->state = BUILDING;
+  build->holders = 1;
   if (complete) return build;
   destroy(build);
   return NULL;
 }
 
-/* With the lock held, shared or not. The caller holds the record found. */
-static rdm__build *find(rdm__build_cache *cache, uint64_t hash, const char *scope, const rdm_module_source *source) {
-  rdm__build *build = cache->buckets[hash % RDM__BUILD_BUCKETS];
+static rdm__build *find(rdm__build *first, uint64_t hash, const char *scope, const rdm_module_source *source) {
+  rdm__build *build = first;
   while (build != NULL && !has_key(build, hash, scope, source)) build = build->next;
   return build;
 }
 
-static void unlink_failed(rdm__build_cache *cache, rdm__build *build) {
-  rdm__shared_lock_write(&cache->lock);
-  rdm__build **place = &cache->buckets[build->hash % RDM__BUILD_BUCKETS];
+/* Takes no lock. Null where there is no finished build of the key. */
+static rdm__build *find_finished(rdm__build_cache *cache, uint64_t hash, const char *scope,
+                                 const rdm_module_source *source) {
+  rdm__build *first = atomic_load_explicit(&cache->buckets[hash % RDM__BUILD_BUCKETS], memory_order_acquire);
+  return find(first, hash, scope, source);
+}
+
+/* With the lock held. */
+static void end_flight(rdm__build_cache *cache, rdm__build *build) {
+  rdm__build **place = &cache->in_flight;
   while (*place != build) place = &(*place)->next;
   *place = build->next;
-  rdm__shared_lock_write_unlock(&cache->lock);
-  drop(build);
+}
+
+/* With the lock held. */
+static void publish(rdm__build_cache *cache, rdm__build *build) {
+  _Atomic(rdm__build *) *bucket = &cache->buckets[build->hash % RDM__BUILD_BUCKETS];
+  build->holders++;
+  build->next = atomic_load_explicit(bucket, memory_order_relaxed);
+  atomic_store_explicit(bucket, build, memory_order_release);
+}
+
+static void drop(rdm__build_cache *cache, rdm__build *build) {
+  rdm__mutex_lock(&cache->lock);
+  bool last = --build->holders == 0;
+  rdm__mutex_unlock(&cache->lock);
+  if (last) destroy(build);
 }
 
 static rdm_status build_now(rdm__build_cache *cache, rdm__build *build, rdm__builder builder, void *context,
                             void **out_value) {
   void *value = NULL;
+  rdm_error *error = NULL;
   rdm__assert_no_lock_held();
   rdm_status status = builder(context, &build->source, &value);
   if (status == RDM_OK) {
-    build->value = value;
     *out_value = value;
-  } else {
-    build->error = malloc(sizeof *build->error);
-    if (build->error != NULL) *build->error = *rdm__thread_error();
-    /* Out of the table before anyone is told, so that whoever tries again starts a new build. */
-    unlink_failed(cache, build);
+  } else if ((error = malloc(sizeof *error)) != NULL) {
+    *error = *rdm__thread_error();
   }
-  rdm__mutex_lock(&cache->wait_lock);
-  atomic_store_explicit(&build->state, status == RDM_OK ? BUILT : FAILED, memory_order_release);
+  rdm__mutex_lock(&cache->lock);
+  end_flight(cache, build);
+  build->value = value;
+  build->error = error;
+  build->state = status == RDM_OK ? BUILT : FAILED;
+  if (status == RDM_OK) publish(cache, build);
   rdm__condition_broadcast(&cache->finished);
-  rdm__mutex_unlock(&cache->wait_lock);
-  drop(build);
+  rdm__mutex_unlock(&cache->lock);
+  drop(cache, build);
   return status;
 }
 
-static rdm_status wait_for(rdm__build_cache *cache, rdm__build *build, void **out_value) {
+/* With the caller among the build's holders. */
+static rdm_status wait_for(rdm__build_cache *cache, rdm__build *build, uint64_t deadline_ns, void **out_value) {
   rdm_status status = RDM_OK;
-  rdm__mutex_lock(&cache->wait_lock);
-  while (status == RDM_OK && atomic_load_explicit(&build->state, memory_order_acquire) == BUILDING) {
-    rdm__condition_wait(&cache->finished, &cache->wait_lock, rdm__now_ns() + check_interval_ns);
+  rdm__mutex_lock(&cache->lock);
+  while (status == RDM_OK && build->state == BUILDING) {
+    /* Woken now and then to see whether the process is exiting: then the builder may never come back. */
+    uint64_t now = rdm__now_ns();
+    if (now >= deadline_ns) {
+      status = rdm__fail(RDM_ERROR_TIMEOUT, "another thread is still building %.200s", build->source.name);
+      break;
+    }
+    uint64_t next_check = now + check_interval_ns;
+    rdm__condition_wait(&cache->finished, &cache->lock, next_check < deadline_ns ? next_check : deadline_ns);
     status = rdm__runtime_check();
   }
-  rdm__mutex_unlock(&cache->wait_lock);
-  if (status == RDM_OK && atomic_load_explicit(&build->state, memory_order_acquire) == BUILT) {
+  int state = build->state;
+  rdm__mutex_unlock(&cache->lock);
+  if (state == BUILT) {
     *out_value = build->value;
-  } else if (status == RDM_OK) {
+    status = RDM_OK;
+  } else if (state == FAILED) {
     status = build->error != NULL ? rdm__fail_with(build->error)
                                   : rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "a build failed, with no memory to say why");
   }
-  drop(build);
+  drop(cache, build);
   return status;
 }
 
-/* A finished value, or the record in flight with the caller among its holders, or neither. */
-static rdm__build *look(rdm__build_cache *cache, uint64_t hash, const char *scope, const rdm_module_source *source,
-                        void **out_value) {
-  rdm__build *build = find(cache, hash, scope, source);
-  if (build == NULL) return NULL;
-  if (atomic_load_explicit(&build->state, memory_order_acquire) == BUILT) {
-    *out_value = build->value;
-    return NULL;
+/* The finished build of the key, or the one in flight with the caller among its holders, or else `made`, in flight. */
+static rdm__build *join(rdm__build_cache *cache, rdm__build *made, bool *out_finished) {
+  rdm__mutex_lock(&cache->lock);
+  if (!cache->has_condition) rdm__condition_init(&cache->finished);
+  cache->has_condition = true;
+  /* Another thread may have begun, or finished, since the look. */
+  rdm__build *build = find_finished(cache, made->hash, made->scope, &made->source);
+  *out_finished = build != NULL;
+  if (build == NULL) {
+    build = find(cache->in_flight, made->hash, made->scope, &made->source);
+    if (build != NULL) {
+      build->holders++;
+    } else {
+      build = made;
+      made->next = cache->in_flight;
+      cache->in_flight = made;
+    }
   }
-  atomic_fetch_add_explicit(&build->holders, 1, memory_order_relaxed);
+  rdm__mutex_unlock(&cache->lock);
   return build;
 }
 
+void *rdm__build_cache_find(rdm__build_cache *cache, const char *scope, const rdm_module_source *source) {
+  const rdm__build *build = find_finished(cache, hash_key(scope, source), scope, source);
+  return build == NULL ? NULL : build->value;
+}
+
 rdm_status rdm__build_cache_get(rdm__build_cache *cache, const char *scope, const rdm_module_source *source,
-                                rdm__builder builder, void *context, void **out_value) {
+                                uint64_t deadline_ns, rdm__builder builder, void *context, void **out_value) {
   uint64_t hash = hash_key(scope, source);
-  void *value = NULL;
-  rdm__shared_lock_read(&cache->lock);
-  rdm__build *in_flight = look(cache, hash, scope, source, &value);
-  rdm__shared_lock_read_unlock(&cache->lock);
-  if (value != NULL) {
-    *out_value = value;
+  rdm__build *build = find_finished(cache, hash, scope, source);
+  if (build != NULL) {
+    *out_value = build->value;
     return RDM_OK;
   }
-  if (in_flight != NULL) return wait_for(cache, in_flight, out_value);
-
   rdm__build *made = make(hash, scope, source);
   if (made == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for one more source");
-  rdm__shared_lock_write(&cache->lock);
-  /* Another thread may have begun, or finished, since the look. */
-  in_flight = look(cache, hash, scope, source, &value);
-  if (in_flight == NULL && value == NULL) {
-    made->next = cache->buckets[hash % RDM__BUILD_BUCKETS];
-    cache->buckets[hash % RDM__BUILD_BUCKETS] = made;
-  }
-  rdm__shared_lock_write_unlock(&cache->lock);
-  if (in_flight == NULL && value == NULL) return build_now(cache, made, builder, context, out_value);
+  bool finished = false;
+  build = join(cache, made, &finished);
+  if (build == made) return build_now(cache, made, builder, context, out_value);
   destroy(made);
-  if (in_flight != NULL) return wait_for(cache, in_flight, out_value);
-  *out_value = value;
+  if (!finished) return wait_for(cache, build, deadline_ns, out_value);
+  *out_value = build->value;
   return RDM_OK;
 }

@@ -12,6 +12,9 @@
 /* Changes with the layout of an entry, so that an older library's entries are no entries. */
 static const char magic[8] = {'R', 'D', 'M', 'C', 'O', 'D', 'E', '1'};
 
+/* Far above any code object: what is larger is not read into memory to find out that it is no entry. */
+static const uint64_t largest_entry_bytes = UINT64_C(1) << 31;
+
 typedef struct entry_header {
   char magic[8];
   uint64_t key_size_bytes;
@@ -30,6 +33,10 @@ void rdm__cache_entry_name(const rdm__cache_key *key, char name[RDM__CACHE_NAME_
   snprintf(name, RDM__CACHE_NAME_SIZE, "%016llx%016llx", (unsigned long long)high, (unsigned long long)low);
 }
 
+uint64_t rdm__cache_entry_size(const rdm__cache_key *key, size_t code_size_bytes) {
+  return sizeof(entry_header) + (uint64_t)key->size_bytes + code_size_bytes;
+}
+
 static bool write_all(int file, const char *bytes, size_t size) {
   while (size > 0) {
     ssize_t written = write(file, bytes, size);
@@ -42,6 +49,10 @@ static bool write_all(int file, const char *bytes, size_t size) {
 }
 
 bool rdm__cache_entry_write(int file, const rdm__cache_key *key, const char *code, size_t code_size_bytes) {
+  if (rdm__cache_entry_size(key, code_size_bytes) > largest_entry_bytes) {
+    errno = EFBIG;
+    return false;
+  }
   entry_header header = {.key_size_bytes = key->size_bytes,
                          .code_size_bytes = code_size_bytes,
                          .checksum = checksum(key->bytes, key->size_bytes, code, code_size_bytes)};
@@ -66,6 +77,7 @@ static bool read_header(int file, entry_header *header) {
   struct stat status;
   if (fstat(file, &status) != 0 || !read_all(file, (char *)header, sizeof *header)) return false;
   if (memcmp(header->magic, magic, sizeof magic) != 0) return false;
+  if ((uint64_t)status.st_size > largest_entry_bytes || (uint64_t)status.st_size < sizeof *header) return false;
   uint64_t rest = (uint64_t)status.st_size - sizeof *header;
   return header->key_size_bytes <= rest && header->code_size_bytes == rest - header->key_size_bytes;
 }

@@ -23,7 +23,10 @@ typedef struct rdm__cache_key {
 /* The file's name without its ending. */
 void rdm__cache_entry_name(const rdm__cache_key *key, char name[RDM__CACHE_NAME_SIZE]);
 
-/* Writes a whole entry to a descriptor. False where a write failed. */
+/* How long the file of an entry is. */
+uint64_t rdm__cache_entry_size(const rdm__cache_key *key, size_t code_size_bytes);
+
+/* Writes a whole entry to a descriptor. False, with errno, where a write failed. */
 bool rdm__cache_entry_write(int file, const rdm__cache_key *key, const char *code, size_t code_size_bytes);
 
 /*

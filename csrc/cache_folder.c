@@ -32,8 +32,14 @@ bool rdm__cache_folder_path(char *buffer, size_t size) {
     snprintf(buffer, size, "RDM_CACHE_DIR, XDG_CACHE_HOME and HOME are not set");
     return false;
   }
-  if (length > 0 && (size_t)length < size) return true;
-  snprintf(buffer, size, "its path is longer than %zu bytes", size);
+  /* Other parts of a process change the working folder, and entries would be strewn about. */
+  if (length > 0 && (size_t)length < size && buffer[0] == '/') return true;
+  bool too_long = length < 0 || (size_t)length >= size;
+  if (too_long) {
+    snprintf(buffer, size, "the folder's path is longer than %zu bytes", size - 1);
+  } else {
+    snprintf(buffer, size, "RDM_CACHE_DIR is \"%.200s\", which does not begin with \"/\"", chosen);
+  }
   return false;
 }
 

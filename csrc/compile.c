@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* The tail that fits a message beside the words around it: a compiler's last errors are what a reader needs. */
-enum { LOG_TAIL_BYTES = 1400 };
+enum { LOG_TAIL_BYTES = 1400, MOST_ARCHITECTURE_BYTES = 255 };
 
 static rdm__build_cache codes = RDM__BUILD_CACHE_INIT;
 static rdm__build_cache codes_made_anew = RDM__BUILD_CACHE_INIT;
@@ -27,8 +27,13 @@ typedef struct compile_request {
   bool anew;
 } compile_request;
 
-void rdm__compiler_enter(const rdm__driver *driver) {
-  if (driver->compiles_one_at_a_time) rdm__mutex_lock(&compiler_lock);
+rdm_status rdm__compiler_enter(const rdm__driver *driver) {
+  if (!driver->compiles_one_at_a_time) return rdm__runtime_check();
+  rdm__mutex_lock(&compiler_lock);
+  /* The exit may have begun while another thread compiled. */
+  rdm_status status = rdm__runtime_check();
+  if (status != RDM_OK) rdm__mutex_unlock(&compiler_lock);
+  return status;
 }
 
 void rdm__compiler_leave(const rdm__driver *driver) {
@@ -37,7 +42,7 @@ void rdm__compiler_leave(const rdm__driver *driver) {
 
 static rdm_status compiler_failed(const rdm__driver *driver, rdm__call call, int error, const char *name) {
   return rdm__fail_driver(RDM_ERROR_COMPILE, error, driver->rtc_error_string(error), driver->call_name(call), -1,
-                          "compiling %s: %s failed: %s (%d)", name, driver->call_name(call),
+                          "compiling %.200s: %s failed: %s (%d)", name, driver->call_name(call),
                           driver->rtc_error_string(error), error);
 }
 
@@ -58,10 +63,10 @@ static rdm_status source_refused(const rdm__driver *driver, void *program, int e
   const char *tail = log == NULL ? "(the compiler left no log)" : log;
   size_t length = strlen(tail);
   if (length > LOG_TAIL_BYTES) tail += length - LOG_TAIL_BYTES;
-  rdm_status status =
-      rdm__fail_driver(RDM_ERROR_COMPILE, error, driver->rtc_error_string(error),
-                       driver->call_name(RDM__CALL_rtc_compile_program), -1, "compiling %s failed: %s (%d): %s%s", name,
-                       driver->rtc_error_string(error), error, length > LOG_TAIL_BYTES ? "..." : "", tail);
+  rdm_status status = rdm__fail_driver(
+      RDM_ERROR_COMPILE, error, driver->rtc_error_string(error), driver->call_name(RDM__CALL_rtc_compile_program), -1,
+      "compiling %.200s: %s failed: %s (%d): %s%s", name, driver->call_name(RDM__CALL_rtc_compile_program),
+      driver->rtc_error_string(error), error, length > LOG_TAIL_BYTES ? "..." : "", tail);
   free(log);
   return status;
 }
@@ -70,7 +75,7 @@ static rdm_status fetch_code(const rdm__driver *driver, void *program, const cha
   int error = driver->rtc_get_code_size(program, &code->size_bytes);
   if (error != RDM_RTC_SUCCESS) return compiler_failed(driver, RDM__CALL_rtc_get_code_size, error, name);
   code->bytes = malloc(code->size_bytes > 0 ? code->size_bytes : 1);
-  if (code->bytes == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for the code of %s", name);
+  if (code->bytes == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for the code of %.200s", name);
   error = driver->rtc_get_code(program, code->bytes);
   if (error != RDM_RTC_SUCCESS) return compiler_failed(driver, RDM__CALL_rtc_get_code, error, name);
   return RDM_OK;
@@ -101,15 +106,17 @@ static rdm_status compile_now(const compile_request *request, const rdm_module_s
 
 /* Compiles with the architecture before the source's own options. */
 static rdm_status compile_source(const compile_request *request, const rdm_module_source *source, rdm__code *code) {
-  char architecture[320];
+  char architecture[MOST_ARCHITECTURE_BYTES + 64];
   snprintf(architecture, sizeof architecture, "%s%s", request->driver->architecture_option, request->architecture);
   const char **options = calloc(source->option_count + 1, sizeof *options);
-  if (options == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory to compile %s", source->name);
+  if (options == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory to compile %.200s", source->name);
   options[0] = architecture;
   for (uint32_t i = 0; i < source->option_count; i++) options[i + 1] = source->options[i];
-  rdm__compiler_enter(request->driver);
-  rdm_status status = compile_now(request, source, options, code);
-  rdm__compiler_leave(request->driver);
+  rdm_status status = rdm__compiler_enter(request->driver);
+  if (status == RDM_OK) {
+    status = compile_now(request, source, options, code);
+    rdm__compiler_leave(request->driver);
+  }
   free(options);
   return status;
 }
@@ -118,12 +125,11 @@ static rdm_status compile_source(const compile_request *request, const rdm_modul
 static rdm_status find_or_compile(const compile_request *request, const rdm_module_source *source, rdm__code *code) {
   rdm__cache_key key;
   if (!rdm__cache_key_make(request->driver, request->architecture, source, &key)) {
-    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory to compile %s", source->name);
+    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory to compile %.200s", source->name);
   }
   rdm__cache_turn turn;
   rdm_status status = RDM_OK;
-  if (request->anew) rdm__disk_cache_remove(&key);
-  code->bytes = rdm__disk_cache_get(&key, &code->size_bytes, &turn);
+  code->bytes = rdm__disk_cache_get(&key, request->anew, &code->size_bytes, &turn);
   if (code->bytes != NULL) {
     code->is_from_disk = true;
     atomic_fetch_add_explicit(&disk_hit_count, 1, memory_order_relaxed);
@@ -137,7 +143,7 @@ static rdm_status find_or_compile(const compile_request *request, const rdm_modu
 
 static rdm_status build_code(void *context, const rdm_module_source *source, void **out_value) {
   rdm__code *code = calloc(1, sizeof *code);
-  if (code == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory to compile %s", source->name);
+  if (code == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory to compile %.200s", source->name);
   rdm_status status = find_or_compile(context, source, code);
   if (status == RDM_OK) {
     *out_value = code;
@@ -149,24 +155,29 @@ static rdm_status build_code(void *context, const rdm_module_source *source, voi
 }
 
 static rdm_status get(rdm__build_cache *cache, const compile_request *request, const rdm_module_source *source,
-                      const rdm__code **out_code) {
+                      uint64_t deadline_ns, const rdm__code **out_code) {
   void *value = NULL;
-  rdm_status status =
-      rdm__build_cache_get(cache, request->architecture, source, build_code, (void *)(uintptr_t)request, &value);
+  rdm_status status = rdm__build_cache_get(cache, request->architecture, source, deadline_ns, build_code,
+                                           (void *)(uintptr_t)request, &value);
   if (status == RDM_OK) *out_code = value;
   return status;
 }
 
 rdm_status rdm__compile(const rdm__driver *driver, const char *architecture, const rdm_module_source *source,
                         const rdm__code **out_code) {
+  return rdm__compile_until(driver, architecture, source, UINT64_MAX, out_code);
+}
+
+rdm_status rdm__compile_until(const rdm__driver *driver, const char *architecture, const rdm_module_source *source,
+                              uint64_t deadline_ns, const rdm__code **out_code) {
   compile_request request = {.driver = driver, .architecture = architecture};
-  return get(&codes, &request, source, out_code);
+  return get(&codes, &request, source, deadline_ns, out_code);
 }
 
 rdm_status rdm__compile_anew(const rdm__driver *driver, const char *architecture, const rdm_module_source *source,
                              const rdm__code **out_code) {
   compile_request request = {.driver = driver, .architecture = architecture, .anew = true};
-  return get(&codes_made_anew, &request, source, out_code);
+  return get(&codes_made_anew, &request, source, UINT64_MAX, out_code);
 }
 
 rdm_status rdm__source_check(const rdm_module_source *source) {
@@ -193,6 +204,11 @@ rdm_status rdm_code_get(const char *architecture, const rdm_module_source *sourc
   if (architecture == NULL || out_code == NULL || out_code_size_bytes == NULL) {
     return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "%s is null",
                      architecture == NULL ? "architecture" : (out_code == NULL ? "out_code" : "out_code_size_bytes"));
+  }
+  size_t length = strlen(architecture);
+  if (length == 0 || length > MOST_ARCHITECTURE_BYTES) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "architecture has %zu bytes; it has 1 to %d", length,
+                     (int)MOST_ARCHITECTURE_BYTES);
   }
   const rdm__driver *driver = NULL;
   const rdm__code *code = NULL;

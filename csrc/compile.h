@@ -17,6 +17,10 @@ typedef struct rdm__code {
 rdm_status rdm__compile(const rdm__driver *driver, const char *architecture, const rdm_module_source *source,
                         const rdm__code **out_code);
 
+/* The same, with another thread's compile of it waited for until then: RDM_ERROR_TIMEOUT. Its own has no bound. */
+rdm_status rdm__compile_until(const rdm__driver *driver, const char *architecture, const rdm_module_source *source,
+                              uint64_t deadline_ns, const rdm__code **out_code);
+
 /*
  * The same, compiled in this process and stored over what the disk has: for code from the disk that the driver could
  * not load.
@@ -27,8 +31,11 @@ rdm_status rdm__compile_anew(const rdm__driver *driver, const char *architecture
 /* RDM_OK for a source that is whole; else an error that names what is missing. */
 rdm_status rdm__source_check(const rdm_module_source *source);
 
-/* Held around a compile or a load where the driver can not do two at once; nothing else for the others. */
-void rdm__compiler_enter(const rdm__driver *driver);
+/*
+ * Held around a compile or a load where the driver can not do two at once; nothing else for the others. Fails where the
+ * process is exiting, and is then not held.
+ */
+rdm_status rdm__compiler_enter(const rdm__driver *driver);
 void rdm__compiler_leave(const rdm__driver *driver);
 
 #endif

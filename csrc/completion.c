@@ -2,11 +2,10 @@
 
 #include "clock.h"
 #include "driver_call.h"
+#include "library_thread.h"
 #include "runtime.h"
 #include "status.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 enum { CALLBACKS_OUTSTANDING = 64 };
@@ -20,8 +19,12 @@ typedef struct handler_node {
 } handler_node;
 
 struct rdm__batch {
+  /* The handle of the encoder that it was opened through: another one neither joins it nor commits it by accident. */
+  uint64_t owner;
   handler_node *first;
   handler_node **end;
+  /* Which batch of the queue it is, from 1. */
+  uint64_t number;
   /* The number of the callback that stands for this batch; 0 until one does. */
   uint64_t callback;
   rdm__batch *next;
@@ -61,8 +64,10 @@ static void on_callback(void *user_data) {
   signal_worker(worker_of(queue->device));
 }
 
-rdm_status rdm__completions_add(rdm__queue *queue, rdm_completion_handler handler, void *user_data) {
+rdm_status rdm__completions_add(rdm__queue *queue, uint64_t owner, rdm_completion_handler handler, void *user_data) {
   rdm__completions *completions = &queue->completions;
+  /* What is still open of an encoder that was cleared counts as committed, before anything of the next one. */
+  if (completions->open != NULL && completions->open->owner != owner) rdm__completions_commit(queue, true);
   handler_node *node = malloc(sizeof *node);
   rdm__batch *batch = completions->open != NULL ? completions->open : calloc(1, sizeof *batch);
   if (node == NULL || batch == NULL) {
@@ -70,6 +75,7 @@ rdm_status rdm__completions_add(rdm__queue *queue, rdm_completion_handler handle
     if (batch != completions->open) free(batch);
     return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for a completion handler");
   }
+  batch->owner = owner;
   if (completions->open == NULL) {
     batch->end = &batch->first;
     completions->open = batch;
@@ -80,14 +86,18 @@ rdm_status rdm__completions_add(rdm__queue *queue, rdm_completion_handler handle
   return RDM_OK;
 }
 
-/* A failure that loses nothing: it may be the device's fault, and is not the calling thread's error. */
-static void note_failure(rdm__device *device, rdm__call call, int error, int32_t stream_index) {
+/* Makes the device current; a failure is found out again by whoever looks next, and is not the caller's error. */
+static bool bind_quietly(rdm__device *device) {
   rdm_error before = *rdm__thread_error();
-  rdm__device_call_failed(device, call, error, "following the batches of stream %d", stream_index);
-  *rdm__thread_error() = before;
+  bool bound = rdm__device_bind(device) == RDM_OK;
+  if (!bound) *rdm__thread_error() = before;
+  return bound;
 }
 
-/* With the queue's lock held: one callback for all batches that none stands for yet. */
+static const char *const following = "following the batches of a stream";
+
+/* With the queue's lock held: one callback for all batches that none stands for yet. A failure to enqueue it loses
+ * nothing, so it is no error of the calling thread's. */
 static void enqueue_callback(rdm__queue *queue) {
   rdm__completions *completions = &queue->completions;
   rdm__device *device = queue->device;
@@ -95,10 +105,10 @@ static void enqueue_callback(rdm__queue *queue) {
   if (completions->callbacks_issued - done >= CALLBACKS_OUTSTANDING) return;
   rdm__batch *batch = completions->first_pending;
   while (batch != NULL && batch->callback != 0) batch = batch->next;
-  if (batch == NULL || rdm__device_bind(device) != RDM_OK) return;
+  if (batch == NULL || !bind_quietly(device)) return;
   int error = device->driver->launch_host_function(queue->native, on_callback, queue);
   if (error != RDM_HIP_SUCCESS) {
-    note_failure(device, RDM__CALL_launch_host_function, error, queue->stream_index);
+    rdm__device_note_failure(device, RDM__CALL_launch_host_function, error, following);
     return;
   }
   uint64_t number = ++completions->callbacks_issued;
@@ -116,7 +126,7 @@ void rdm__completions_commit(rdm__queue *queue, bool may_call_driver) {
     completions->last_pending->next = batch;
   }
   completions->last_pending = batch;
-  completions->batches_committed++;
+  batch->number = ++completions->batches_committed;
   if (may_call_driver) enqueue_callback(queue);
 
   rdm__completion_worker *worker = worker_of(queue->device);
@@ -131,13 +141,30 @@ void rdm__completions_commit(rdm__queue *queue, bool may_call_driver) {
   rdm__mutex_unlock(&worker->lock);
 }
 
-/* With the queue's lock held: the next batch that is over, taken out, with how it ended. */
-static rdm__batch *take_finished(rdm__queue *queue, bool stream_is_idle, rdm_status *out_status) {
+void rdm__completions_commit_own(rdm__queue *queue, uint64_t owner, bool may_call_driver) {
+  const rdm__batch *open = queue->completions.open;
+  if (open != NULL && open->owner == owner) rdm__completions_commit(queue, may_call_driver);
+}
+
+void rdm__completions_end_stream(rdm__queue *queue) {
+  rdm__mutex_lock(&queue->lock);
+  rdm__completions_commit(queue, false);
+  rdm__mutex_unlock(&queue->lock);
+  /* At once, whatever is pending: what waited for its batches would come back as late as this device's completion
+   * thread, and threads that end faster than that would make ever more queues. */
+  rdm__queue_retire(queue);
+}
+
+/*
+ * With the queue's lock held: the next batch that is over, taken out, with how it ended. All work up to batch
+ * `done_through` is known to be done.
+ */
+static rdm__batch *take_finished(rdm__queue *queue, uint64_t done_through, rdm_status *out_status) {
   rdm__completions *completions = &queue->completions;
   rdm__batch *batch = completions->first_pending;
   if (batch == NULL) return NULL;
   uint64_t done = atomic_load_explicit(&completions->callbacks_done, memory_order_acquire);
-  bool completed = batch->callback != 0 ? batch->callback <= done : stream_is_idle;
+  bool completed = batch->callback != 0 ? batch->callback <= done : batch->number <= done_through;
   if (!completed && !rdm__device_has_faulted(queue->device)) return NULL;
   *out_status = completed ? RDM_OK : RDM_ERROR_DEVICE_FAULT;
   completions->first_pending = batch->next;
@@ -147,11 +174,12 @@ static rdm__batch *take_finished(rdm__queue *queue, bool stream_is_idle, rdm_sta
 
 static void run_handlers(rdm__batch *batch, rdm_status status) {
   handler_node *node = batch->first;
-  while (node != NULL && !rdm__runtime_is_over()) {
+  while (node != NULL) {
     handler_node *next = node->next;
     rdm__assert_no_lock_held();
     in_handler = true;
-    node->handler(status, node->user_data);
+    /* Once the process is exiting those that are left go without having run. */
+    if (!rdm__runtime_is_over()) node->handler(status, node->user_data);
     in_handler = false;
     free(node);
     node = next;
@@ -168,20 +196,25 @@ static void finish_batch(rdm__completion_worker *worker, rdm__queue *queue, rdm_
 }
 
 /*
- * With the queue's lock held: whether all that was submitted to its stream is done. Asking is also how a fault is
- * noticed when no callback comes.
+ * The number of the last batch that is done for certain, as the driver tells of the whole stream; 0 where it does not.
+ * Asking is also how a fault is noticed when no callback comes. No lock is held while the driver is asked, since on a
+ * device that is lost it may not answer.
  */
-static bool stream_is_idle(rdm__queue *queue) {
+static uint64_t look_at(rdm__queue *queue) {
   rdm__device *device = queue->device;
-  if (rdm__device_bind(device) != RDM_OK) return false;
+  rdm__mutex_lock(&queue->lock);
+  uint64_t committed = queue->completions.batches_committed;
+  bool is_pending = queue->completions.first_pending != NULL;
+  rdm__mutex_unlock(&queue->lock);
+  if (!is_pending || !bind_quietly(device)) return 0;
   int error = device->driver->stream_query(queue->native);
-  if (error == RDM_HIP_SUCCESS) return true;
+  if (error == RDM_HIP_SUCCESS) return committed;
   if (error == RDM_HIP_NOT_READY) {
     rdm__driver_forget_error(device->driver);
   } else {
-    note_failure(device, RDM__CALL_stream_query, error, queue->stream_index);
+    rdm__device_note_failure(device, RDM__CALL_stream_query, error, following);
   }
-  return false;
+  return 0;
 }
 
 /* With the queue's lock held, and nothing pending: takes it out of the list. */
@@ -196,24 +229,25 @@ static void deactivate(rdm__completion_worker *worker, rdm__queue *queue) {
 
 /* Runs what is over for one queue, and takes it out of the list where nothing is left to wait for. */
 static void progress(rdm__completion_worker *worker, rdm__queue *queue, bool look) {
-  bool idle = false;
+  uint64_t done_through = 0;
+  if (look && rdm__runtime_thread_enters_driver()) {
+    done_through = look_at(queue);
+    rdm__runtime_thread_left_driver();
+  }
   rdm__mutex_lock(&queue->lock);
-  if (look && queue->completions.first_pending != NULL) idle = stream_is_idle(queue);
   for (;;) {
     rdm_status status = RDM_OK;
-    rdm__batch *batch = take_finished(queue, idle, &status);
+    rdm__batch *batch = take_finished(queue, done_through, &status);
     if (batch == NULL) break;
     rdm__mutex_unlock(&queue->lock);
     finish_batch(worker, queue, batch, status);
     rdm__mutex_lock(&queue->lock);
-    /* Work submitted while the handlers ran is not covered by the look before. */
-    idle = false;
   }
-  enqueue_callback(queue);
-  if (queue->completions.first_pending == NULL) {
-    deactivate(worker, queue);
-    if (queue->has_ended) rdm__queue_retire(queue);
+  if (rdm__runtime_thread_enters_driver()) {
+    enqueue_callback(queue);
+    rdm__runtime_thread_left_driver();
   }
+  if (queue->completions.first_pending == NULL) deactivate(worker, queue);
   rdm__mutex_unlock(&queue->lock);
 }
 
@@ -253,17 +287,7 @@ static void *worker_main(void *argument) {
 }
 
 static rdm_status start_thread(rdm__completion_worker *worker) {
-  pthread_attr_t attributes;
-  pthread_t thread;
-  sigset_t all, before;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  /* The process's signals are for the process's own threads. */
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int result = pthread_create(&thread, &attributes, worker_main, worker);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
+  int result = rdm__library_thread_start(worker_main, worker);
   if (result == 0) return RDM_OK;
   return rdm__fail(RDM_ERROR_RESOURCE, "the completion thread of device %d can not be started: error %d",
                    worker->device->index, result);
@@ -272,7 +296,7 @@ static rdm_status start_thread(rdm__completion_worker *worker) {
 rdm_status rdm__completion_worker_start(rdm__device *device) {
   if (worker_of(device) != NULL) return RDM_OK;
   rdm_status status = RDM_OK;
-  rdm__mutex_lock(&device->worker_lock);
+  rdm__mutex_lock(&device->threads_lock);
   if (worker_of(device) == NULL) {
     rdm__completion_worker *worker = calloc(1, sizeof *worker);
     if (worker == NULL) {
@@ -290,7 +314,7 @@ rdm_status rdm__completion_worker_start(rdm__device *device) {
       }
     }
   }
-  rdm__mutex_unlock(&device->worker_lock);
+  rdm__mutex_unlock(&device->threads_lock);
   return status;
 }
 
@@ -311,6 +335,8 @@ rdm_status rdm__completions_wait(rdm__queue *queue, uint64_t batch_count, const 
     rdm__condition_wait(&worker->finished, &worker->lock,
                         next_look < limit->deadline_ns ? next_look : limit->deadline_ns);
     status = rdm__runtime_check();
+    /* The handlers are told of a fault too, but by a thread that may itself be stuck in the driver. */
+    if (status == RDM_OK) status = rdm__device_check(queue->device);
   }
   rdm__mutex_unlock(&worker->lock);
   return status;

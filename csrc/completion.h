@@ -13,8 +13,8 @@
 #include "queue.h"
 #include "wait.h"
 
-/* Adds a handler to the open batch. Called with the queue's lock held. */
-rdm_status rdm__completions_add(rdm__queue *queue, rdm_completion_handler handler, void *user_data);
+/* Adds a handler to the open batch of the encoder with this handle. Called with the queue's lock held. */
+rdm_status rdm__completions_add(rdm__queue *queue, uint64_t owner, rdm_completion_handler handler, void *user_data);
 
 /* Starts the device's completion thread unless it runs. Called with no lock held. */
 rdm_status rdm__completion_worker_start(rdm__device *device);
@@ -25,6 +25,15 @@ rdm_status rdm__completion_worker_start(rdm__device *device);
  * thread finds out otherwise.
  */
 void rdm__completions_commit(rdm__queue *queue, bool may_call_driver);
+
+/* The same, if the open batch is that of the encoder with this handle. */
+void rdm__completions_commit_own(rdm__queue *queue, uint64_t owner, bool may_call_driver);
+
+/*
+ * Ends a stream's use of its queue: the open batch counts as committed, and the queue goes back to the pool with what
+ * is pending. Makes no driver call. Called with no lock held, once every encoder of the stream is closed.
+ */
+void rdm__completions_end_stream(rdm__queue *queue);
 
 /* Waits until the handlers of the first `batch_count` batches of the queue have run. Called with no lock held. */
 rdm_status rdm__completions_wait(rdm__queue *queue, uint64_t batch_count, const rdm__wait_limit *limit);

@@ -12,30 +12,43 @@
 
 static rdm__handle_table devices = RDM__HANDLE_TABLE(RDM__HANDLE_DEVICE, rdm__device, NULL);
 
-/* Once for each device, before anything can create its first queue: set later, a wait on that queue may never wake. */
-static void set_schedule_flag(const rdm__driver *driver, int32_t index) {
+/*
+ * Once for each device, before anything can create its first queue: set later, a wait on that queue may never wake. The
+ * device works without it, so only a fault is a failure here.
+ */
+static rdm_status set_schedule_flag(const rdm__driver *driver, int32_t index) {
   int error = driver->set_device_flags(RDM_HIP_DEVICE_SCHEDULE_BLOCKING_SYNC);
-  if (error == RDM_HIP_SUCCESS) return;
+  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  if (rdm__driver_error_is_fault(error)) {
+    return rdm__driver_call_failed(driver, index, RDM__CALL_set_device_flags, error, "first use of the device");
+  }
   rdm__driver_forget_error(driver);
   rdm__log(RDM_LOG_WARNING, "HIP device %d: %s failed: %s (%d); waits on this device may use more CPU", index,
            driver->call_name(RDM__CALL_set_device_flags), driver->error_name(error), error);
+  return RDM_OK;
 }
 
 static void initialize(rdm__device *device, const rdm__driver *driver, int32_t index) {
   device->driver = driver;
   device->index = index;
   rdm__mutex_init(&device->streams_lock, RDM__RANK_STREAMS);
-  rdm__mutex_init(&device->worker_lock, RDM__RANK_STREAMS);
+  rdm__mutex_init(&device->threads_lock, RDM__RANK_STREAMS);
   rdm__mutex_init(&device->queue_pool.lock, RDM__RANK_LEAF);
+  rdm__mutex_init(&device->gone_queues.lock, RDM__RANK_LEAF);
   for (int i = 0; i < RDM__EVENT_KINDS; i++) rdm__mutex_init(&device->event_pools[i].lock, RDM__RANK_LEAF);
 }
 
-rdm_status rdm__device_construct(const rdm__driver *driver, int32_t index, rdm__device **out_device) {
+rdm_status rdm__device_construct(const rdm__driver *driver, int32_t index, bool *schedule_flag_is_set,
+                                 rdm__device **out_device) {
   int error = driver->set_device(index);
   if (error != RDM_HIP_SUCCESS) {
     return rdm__driver_call_failed(driver, index, RDM__CALL_set_device, error, "first use of the device");
   }
-  set_schedule_flag(driver, index);
+  if (!*schedule_flag_is_set) {
+    rdm_status status = set_schedule_flag(driver, index);
+    if (status != RDM_OK) return status;
+    *schedule_flag_is_set = true;
+  }
   rdm__device_properties properties = {0};
   error = driver->get_device_properties(&properties, index);
   if (error != RDM_HIP_SUCCESS) {
@@ -61,12 +74,21 @@ rdm_status rdm__device_from_handle(rdm_device handle, rdm__device **out_device) 
   return RDM_OK;
 }
 
+/* The first fault of any device, where the driver's faults take the whole process with them. Never freed. */
+static _Atomic(const rdm_error *) process_fault;
+
+static const rdm_error *fault_of(const rdm__device *device) {
+  const rdm_error *fault = atomic_load_explicit(&device->fault, memory_order_acquire);
+  if (fault != NULL || !device->driver->fault_is_process_wide) return fault;
+  return atomic_load_explicit(&process_fault, memory_order_acquire);
+}
+
 bool rdm__device_has_faulted(const rdm__device *device) {
-  return atomic_load_explicit(&device->fault, memory_order_acquire) != NULL;
+  return fault_of(device) != NULL;
 }
 
 rdm_status rdm__device_check(const rdm__device *device) {
-  const rdm_error *fault = atomic_load_explicit(&device->fault, memory_order_acquire);
+  const rdm_error *fault = fault_of(device);
   if (fault == NULL) return RDM_OK;
   return rdm__fail_driver(RDM_ERROR_DEVICE_FAULT, fault->driver_code, fault->driver_name, fault->call, device->index,
                           "device %d has faulted and is lost for the rest of the process; first cause: %s",
@@ -80,12 +102,13 @@ static const rdm_error undescribed_fault = {
 /* Makes the thread's last error the device's fault, unless it has one. */
 static void latch_fault(rdm__device *device) {
   if (rdm__device_has_faulted(device)) return;
-  rdm_error *fault = malloc(sizeof *fault);
-  if (fault != NULL) *fault = *rdm__thread_error();
+  rdm_error *described = malloc(sizeof *described);
+  if (described != NULL) *described = *rdm__thread_error();
+  const rdm_error *fault = described != NULL ? described : &undescribed_fault;
+  _Atomic(const rdm_error *) *slot = device->driver->fault_is_process_wide ? &process_fault : &device->fault;
   const rdm_error *expected = NULL;
-  if (!atomic_compare_exchange_strong_explicit(&device->fault, &expected, fault != NULL ? fault : &undescribed_fault,
-                                               memory_order_acq_rel, memory_order_acquire)) {
-    free(fault);
+  if (!atomic_compare_exchange_strong_explicit(slot, &expected, fault, memory_order_acq_rel, memory_order_acquire)) {
+    free(described);
   }
 }
 
@@ -98,8 +121,15 @@ rdm_status rdm__device_call_failed(rdm__device *device, rdm__call call, int erro
   return status;
 }
 
+void rdm__device_note_failure(rdm__device *device, rdm__call call, int error, const char *doing) {
+  rdm_error before = *rdm__thread_error();
+  rdm__device_call_failed(device, call, error, "%s", doing);
+  *rdm__thread_error() = before;
+}
+
 rdm_status rdm__device_bind(rdm__device *device) {
-  rdm_status status = rdm__device_check(device);
+  rdm_status status = rdm__runtime_check();
+  if (status == RDM_OK) status = rdm__device_check(device);
   if (status != RDM_OK) return status;
   const rdm__driver *driver = device->driver;
   int current = -1;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 typedef struct rdm__completion_worker rdm__completion_worker;
+typedef struct rdm__poller rdm__poller;
 typedef struct rdm__queue rdm__queue;
 typedef struct rdm__stream rdm__stream;
 
@@ -45,17 +46,22 @@ typedef struct rdm__device {
   /* event_pool.c, by the flags of the events; queue.c. */
   rdm__pool event_pools[RDM__EVENT_KINDS];
   rdm__pool queue_pool;
+  /* Queues whose driver stream is gone: kept only so that their memory stays reachable. */
+  rdm__pool gone_queues;
 
-  /* completion.c: made with the device's first batch that has handlers. */
-  rdm__mutex worker_lock;
+  /* The device's threads, each made with the first need of it: completion.c, poll.c. */
+  rdm__mutex threads_lock;
   _Atomic(rdm__completion_worker *) worker;
+  _Atomic(rdm__poller *) poller;
 } rdm__device;
 
 /*
  * Constructs the device with a valid index: makes it current, sets its flags, reads its properties. The driver calls
- * name this device alone. On failure nothing is left. Called with that index's construction lock and no other.
+ * name this device alone. `schedule_flag_is_set` outlives a failure, after which nothing else is left. Called with that
+ * index's construction lock and no other.
  */
-rdm_status rdm__device_construct(const rdm__driver *driver, int32_t index, rdm__device **out_device);
+rdm_status rdm__device_construct(const rdm__driver *driver, int32_t index, bool *schedule_flag_is_set,
+                                 rdm__device **out_device);
 
 /* The device of a handle. A device is never closed, so it needs no unpinning. Checks the runtime's state first. */
 rdm_status rdm__device_from_handle(rdm_device handle, rdm__device **out_device);
@@ -73,8 +79,15 @@ __attribute__((format(printf, 4, 5))) rdm_status rdm__device_call_failed(rdm__de
                                                                          const char *format, ...);
 
 /*
+ * The same for a failure that loses nothing, so that it is no error of the calling thread's: the thread's last error
+ * stays as it was. A queue fault is latched all the same.
+ */
+void rdm__device_note_failure(rdm__device *device, rdm__call call, int error, const char *doing);
+
+/*
  * Makes the device the calling thread's current one. Asks the driver each time: other code in the process moves it
  * without telling us. The previous one is not restored, since naming it would touch a GPU that nobody asked for.
+ * What is about to enter the driver comes through here, so it is also where a process that is exiting is told.
  */
 rdm_status rdm__device_bind(rdm__device *device);
 

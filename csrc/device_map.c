@@ -10,6 +10,8 @@
 typedef struct map_entry {
   /* Held while the device with this index is constructed, and by no lookup that finds it. */
   rdm__mutex construction_lock;
+  /* Guarded by construction_lock: the flag is set once, also where the construction then fails and is tried again. */
+  bool schedule_flag_is_set;
   /* Guarded by the map's lock. */
   rdm__device *device;
   _Atomic uint64_t construction_count;
@@ -41,6 +43,9 @@ rdm_status rdm__device_map_check_index(int32_t index, const rdm__driver **out_dr
   if (status != RDM_OK) return status;
   int32_t count = rdm__runtime_device_count();
   if (index >= 0 && index < count) return RDM_OK;
+  /* An exit that began meanwhile makes the count 0. */
+  status = rdm__runtime_check();
+  if (status != RDM_OK) return status;
   char note[512];
   if (count == 0) {
     return rdm__fail(RDM_ERROR_NO_DEVICE, "device index %d: the driver %s reports no device%s", index,
@@ -90,8 +95,10 @@ static rdm_status construct(map_entry *entry, const rdm__driver *driver, int32_t
   rdm__mutex_lock(&entry->construction_lock);
   /* Another thread may have been here between our miss and this lock. */
   rdm__device *device = find(index);
-  if (device == NULL) {
-    status = rdm__device_construct(driver, index, &device);
+  /* And the exit may have begun. */
+  if (device == NULL) status = rdm__runtime_check();
+  if (device == NULL && status == RDM_OK) {
+    status = rdm__device_construct(driver, index, &entry->schedule_flag_is_set, &device);
     if (status == RDM_OK) {
       atomic_fetch_add_explicit(&entry->construction_count, 1, memory_order_relaxed);
       insert(entry, device);
@@ -100,6 +107,7 @@ static rdm_status construct(map_entry *entry, const rdm__driver *driver, int32_t
   }
   rdm__mutex_unlock(&entry->construction_lock);
   if (constructed) {
+    rdm__runtime_renew_exit_handler();
     rdm__log(RDM_LOG_INFO, "bound HIP device %d: %s (%s), driver %s", index, device->properties.name,
              device->properties.architecture, driver->name);
   }

@@ -2,9 +2,9 @@
  * The cache of compiled code on disk, shared by the processes of one user.
  *
  * Invariants. A reader sees a whole entry or none: an entry is written to a temporary file, synced, and renamed. A key
- * is compiled by one process at a time: its slot of the lock file is held from before the last look until the entry is
- * there, and the kernel drops it with its holder. Whatever is wrong with the folder or an entry, the caller compiles
- * and goes on.
+ * is compiled by one process at a time: its turn (cache_lock.h) is held from before the last look until the entry is
+ * there, and goes with its holder. Only with the turn is an entry replaced or removed as damaged. Whatever is wrong
+ * with the folder or an entry, the caller compiles and goes on.
  */
 #ifndef RDM_DISK_CACHE_H
 #define RDM_DISK_CACHE_H
@@ -21,12 +21,10 @@ typedef struct rdm__cache_turn {
 
 /*
  * The code for a key, to be freed; or null and the key's turn: then the caller compiles and ends the turn. While
- * another process has the turn this waits for it, and for at most a minute. Called with no lock held.
+ * another process has the turn this waits for it, and for at most a minute. With `anew` what the disk has is not looked
+ * at. Called with no lock held.
  */
-char *rdm__disk_cache_get(const rdm__cache_key *key, size_t *out_code_size_bytes, rdm__cache_turn *out_turn);
-
-/* Removes the key's entry, whatever it is. */
-void rdm__disk_cache_remove(const rdm__cache_key *key);
+char *rdm__disk_cache_get(const rdm__cache_key *key, bool anew, size_t *out_code_size_bytes, rdm__cache_turn *out_turn);
 
 /* Ends a turn, with the code to store; null where there is none. */
 void rdm__disk_cache_end_turn(rdm__cache_turn *turn, const rdm__cache_key *key, const char *code,

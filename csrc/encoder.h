@@ -2,37 +2,42 @@
  * Command encoders: what a stream is submitted to through. An encoder is a handle on its stream's queue that can be
  * cleared: what is submitted through the next one still comes after.
  *
- * Threading. The memory is never given back to the allocator: a stale handle fails by its generation, and a thread that
- * had pinned the encoder before it was closed finishes its call on a queue that is still there.
+ * Threading. An encoder leaves its stream and is closed in one step, under the device's streams_lock; so one that is in
+ * a stream is open, and one that is not gets no more work: each submission looks, with the queue's lock held, whether
+ * its encoder is closed. The memory is never given back to the allocator, so a stale handle fails by its generation.
  */
 #ifndef RDM_ENCODER_H
 #define RDM_ENCODER_H
 
 #include "device.h"
-#include "stream.h"
+#include "queue.h"
 
-struct rdm__encoder {
+typedef struct rdm__encoder {
   rdm__object object;
   rdm__device *device;
   rdm__queue *queue;
   rdm_stream stream;
   int32_t stream_index;
-  /* Used by the thread that took it out of its stream, on the way to closing it. */
-  rdm__encoder *next_cleared;
-};
+  /* Used by the thread that closes it. */
+  struct rdm__encoder *next_closed;
+} rdm__encoder;
 
-/* Pins the encoder of a handle; checks the runtime's state and the device's health first. */
+/* Makes an encoder on a queue, open and in no stream yet. Null, with the last error set, where memory ran out. */
+rdm__encoder *rdm__encoder_make(rdm__device *device, rdm__queue *queue, rdm_stream stream, int32_t stream_index);
+
+/* The handle of an open encoder. */
+uint64_t rdm__encoder_bits(const rdm__encoder *encoder);
+
+/* Pins the encoder of a handle; checks the runtime's state first. */
 rdm_status rdm__encoder_pin(rdm_encoder handle, rdm__encoder **out_encoder);
 
 void rdm__encoder_unpin(rdm__encoder *encoder);
 
 /*
- * Ends an encoder that has left its stream: its handle is stale, and its open batch counts as committed. Makes no
- * driver call. Called with no lock held.
+ * Ends an encoder in two steps. The first, with the device's streams_lock held, makes its handle stale and puts it on
+ * a list. The second, with no lock held, commits what is open of each in the list; it makes no driver call.
  */
-void rdm__encoder_close(rdm__encoder *encoder);
-
-/* Keeps the thread's last error as the stream's, and gives its status. For submissions that failed. */
-rdm_status rdm__encoder_record_failure(const rdm__encoder *encoder);
+void rdm__encoder_close(rdm__encoder *encoder, rdm__encoder **closed);
+void rdm__encoders_finish_closing(rdm__encoder *closed);
 
 #endif

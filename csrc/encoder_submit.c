@@ -5,26 +5,58 @@
 #include "event.h"
 #include "module.h"
 #include "status.h"
+#include "stream.h"
 
 /* What the driver refused is the stream's error too; a bad argument changed nothing and is the caller's alone. */
 static rdm_status end_submission(rdm__encoder *encoder, rdm_status status) {
   rdm__mutex_unlock(&encoder->queue->lock);
-  if (status != RDM_OK && rdm__thread_error()->driver_code != RDM_HIP_SUCCESS) rdm__encoder_record_failure(encoder);
+  if (status != RDM_OK && rdm__thread_error()->driver_code != RDM_HIP_SUCCESS) {
+    rdm__stream_record(encoder->stream, rdm__thread_error());
+  }
   rdm__encoder_unpin(encoder);
   return status;
 }
 
-/* Pins, locks and makes the device current; undone by end_submission. */
-static rdm_status begin_submission(rdm_encoder handle, rdm__encoder **out_encoder) {
+/* With the queue's lock held. Closed since it was pinned: the queue may be serving another stream by now. */
+static rdm_status check_open(const rdm__encoder *encoder) {
+  if (!rdm__object_is_closed(&encoder->object)) return RDM_OK;
+  return rdm__fail(RDM_ERROR_STALE_HANDLE, "the encoder was released with its stream, or cleared, by another thread");
+}
+
+/* Pins and locks, without a look at the device; undone by end_submission. */
+static rdm_status begin(rdm_encoder handle, rdm__encoder **out_encoder) {
   rdm__encoder *encoder = NULL;
   rdm_status status = rdm__encoder_pin(handle, &encoder);
   if (status != RDM_OK) return status;
   rdm__mutex_lock(&encoder->queue->lock);
-  status = rdm__device_bind(encoder->device);
-  if (status != RDM_OK) {
-    return end_submission(encoder, status);
-  }
+  status = check_open(encoder);
+  if (status != RDM_OK) return end_submission(encoder, status);
   *out_encoder = encoder;
+  return RDM_OK;
+}
+
+/* The same, and makes the device current. */
+static rdm_status begin_submission(rdm_encoder handle, rdm__encoder **out_encoder) {
+  rdm__encoder *encoder = NULL;
+  rdm_status status = begin(handle, &encoder);
+  if (status != RDM_OK) return status;
+  status = rdm__device_bind(encoder->device);
+  if (status != RDM_OK) return end_submission(encoder, status);
+  *out_encoder = encoder;
+  return RDM_OK;
+}
+
+/* The sizes came with the struct's first growth: an older caller's struct ends before them. */
+static rdm_status check_argument_sizes(const rdm__kernel *kernel, const rdm_launch_config *config,
+                                       uint32_t argument_count) {
+  if (config->struct_size < sizeof *config || config->argument_sizes_bytes == NULL) return RDM_OK;
+  for (uint32_t i = 0; i < argument_count && kernel->argument_sizes != NULL; i++) {
+    int size = kernel->argument_sizes[i];
+    if (size < 0 || (uint32_t)size == config->argument_sizes_bytes[i]) continue;
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT,
+                     "kernel %.400s takes %d bytes as argument %u, counted from 0, and argument_sizes_bytes[%u] is %u",
+                     kernel->name, size, i, i, config->argument_sizes_bytes[i]);
+  }
   return RDM_OK;
 }
 
@@ -41,6 +73,8 @@ static rdm_status check_launch(const rdm__encoder *encoder, const rdm__kernel *k
     return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "kernel %s takes %d arguments and argument_count is %u", kernel->name,
                      kernel->argument_count, argument_count);
   }
+  rdm_status status = check_argument_sizes(kernel, config, argument_count);
+  if (status != RDM_OK) return status;
   for (int i = 0; i < 3; i++) {
     if (config->grid[i] == 0 || config->block[i] == 0) {
       return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "launch of %s: %s[%d] is 0; it is 1 or more", kernel->name,
@@ -58,7 +92,7 @@ static rdm_status check_launch(const rdm__encoder *encoder, const rdm__kernel *k
 rdm_status rdm_encoder_launch(rdm_encoder handle, rdm_kernel kernel_handle, const rdm_launch_config *config,
                               void *const *arguments, uint32_t argument_count) {
   if (config == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "config is null");
-  if (config->struct_size < sizeof *config) {
+  if (config->struct_size < offsetof(rdm_launch_config, argument_sizes_bytes)) {
     return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "config->struct_size is %u; set it to sizeof(rdm_launch_config), %zu",
                      config->struct_size, sizeof *config);
   }
@@ -124,14 +158,12 @@ rdm_status rdm_encoder_add_completion_handler(rdm_encoder handle, rdm_completion
   rdm__encoder *encoder = NULL;
   rdm_status status = rdm__encoder_pin(handle, &encoder);
   if (status != RDM_OK) return status;
-  status = rdm__completion_worker_start(encoder->device);
+  status = rdm__device_check(encoder->device);
+  if (status == RDM_OK) status = rdm__completion_worker_start(encoder->device);
   if (status == RDM_OK) {
     rdm__mutex_lock(&encoder->queue->lock);
-    if (rdm__object_is_closed(&encoder->object)) {
-      status = rdm__fail(RDM_ERROR_STALE_HANDLE, "the encoder was cleared by another thread");
-    } else {
-      status = rdm__completions_add(encoder->queue, handler, user_data);
-    }
+    status = check_open(encoder);
+    if (status == RDM_OK) status = rdm__completions_add(encoder->queue, handle.bits, handler, user_data);
     rdm__mutex_unlock(&encoder->queue->lock);
   }
   rdm__encoder_unpin(encoder);
@@ -140,10 +172,10 @@ rdm_status rdm_encoder_add_completion_handler(rdm_encoder handle, rdm_completion
 
 rdm_status rdm_encoder_commit(rdm_encoder handle) {
   rdm__encoder *encoder = NULL;
-  rdm_status status = rdm__encoder_pin(handle, &encoder);
+  rdm_status status = begin(handle, &encoder);
   if (status != RDM_OK) return status;
-  rdm__mutex_lock(&encoder->queue->lock);
-  rdm__completions_commit(encoder->queue, true);
+  /* First, so that the handlers of a device that has faulted meanwhile still learn of it. */
+  rdm__completions_commit_own(encoder->queue, handle.bits, true);
   rdm__mutex_unlock(&encoder->queue->lock);
   status = rdm__device_check(encoder->device);
   rdm__encoder_unpin(encoder);
@@ -188,7 +220,9 @@ static rdm_status wait_event(rdm__encoder *encoder, rdm__event *event) {
   if (status != RDM_OK) return status;
   int error = encoder->device->driver->stream_wait_event(encoder->queue->native, event->native, 0);
   if (error == RDM_HIP_SUCCESS) return RDM_OK;
-  return rdm__device_call_failed(encoder->device, RDM__CALL_stream_wait_event, error,
+  /* What is at fault may be the device that the event is of. */
+  rdm__device *faulted = rdm__driver_error_is_fault(error) ? event->device : encoder->device;
+  return rdm__device_call_failed(faulted, RDM__CALL_stream_wait_event, error,
                                  "making stream %d wait for an event of device %d", encoder->stream_index,
                                  event->device->index);
 }

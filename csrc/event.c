@@ -1,6 +1,7 @@
 #include "event.h"
 
 #include "completion.h"
+#include "driver_call.h"
 #include "event_pool.h"
 #include "runtime.h"
 #include "status.h"
@@ -128,6 +129,11 @@ static rdm_status elapsed(rdm__event *start, rdm__event *end, float *out_millise
   if (status != RDM_OK) return status;
   float milliseconds = 0;
   int error = device->driver->event_elapsed_time(&milliseconds, start->native, end->native);
+  if (error == RDM_HIP_NOT_READY) {
+    /* One of them was recorded again since it was asked for. */
+    rdm__driver_forget_error(device->driver);
+    return RDM_NOT_READY;
+  }
   if (error != RDM_HIP_SUCCESS) {
     return rdm__device_call_failed(device, RDM__CALL_event_elapsed_time, error, "timing two events");
   }

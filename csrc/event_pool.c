@@ -1,6 +1,5 @@
 #include "event_pool.h"
 
-#include "driver_call.h"
 #include "settings.h"
 
 enum { POOL_BOUND = 1024, DESTROYED_AT_ONCE = 8 };
@@ -19,7 +18,9 @@ static rdm_status create(rdm__device *device, uint32_t flags, void **out_native)
 static void destroy(rdm__device *device, void **events, int count) {
   if (count == 0 || rdm__device_bind(device) != RDM_OK) return;
   for (int i = 0; i < count; i++) {
-    if (device->driver->event_destroy(events[i]) != RDM_HIP_SUCCESS) rdm__driver_forget_error(device->driver);
+    int error = device->driver->event_destroy(events[i]);
+    if (error != RDM_HIP_SUCCESS)
+      rdm__device_note_failure(device, RDM__CALL_event_destroy, error, "ending idle events");
   }
 }
 

@@ -53,6 +53,7 @@ rdm__object *rdm__handle_allocate(rdm__handle_table *table) {
   if (table->first_free != 0) {
     object = object_at(table, table->first_free - 1);
     table->first_free = object->next_free;
+    if (table->first_free == 0) table->last_free = 0;
   } else {
     object = extend(table);
   }
@@ -72,8 +73,13 @@ uint64_t rdm__handle_open(rdm__handle_table *table, rdm__object *object) {
 
 void rdm__handle_discard(rdm__handle_table *table, rdm__object *object) {
   rdm__mutex_lock(&table->lock);
-  object->next_free = table->first_free;
-  table->first_free = object->slot + 1;
+  object->next_free = 0;
+  if (table->last_free == 0) {
+    table->first_free = object->slot + 1;
+  } else {
+    object_at(table, table->last_free - 1)->next_free = object->slot + 1;
+  }
+  table->last_free = object->slot + 1;
   rdm__mutex_unlock(&table->lock);
 }
 

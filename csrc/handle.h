@@ -42,9 +42,13 @@ typedef struct rdm__handle_table {
    * null. */
   void (*retire)(rdm__object *object);
   rdm__mutex lock;
-  /* Guarded by the lock: slots handed out so far, and the first of the free ones (slot + 1, 0: none). */
+  /*
+   * Guarded by the lock: slots handed out so far, and the free ones (slot + 1, 0: none), the one that was freed first
+   * first, so that reuse goes around all of them and a slot's generations last.
+   */
   uint32_t used;
   uint32_t first_free;
+  uint32_t last_free;
   /* Published with release once filled, so that a lookup takes no lock. */
   _Atomic(char *) chunks[RDM__CHUNK_COUNT];
 } rdm__handle_table;

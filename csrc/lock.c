@@ -2,6 +2,7 @@
 
 #include "clock.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -63,6 +64,14 @@ void rdm__mutex_init(rdm__mutex *mutex, rdm__lock_rank rank) {
 void rdm__mutex_lock(rdm__mutex *mutex) {
   note_acquire(mutex->rank);
   require(pthread_mutex_lock(&mutex->native));
+}
+
+bool rdm__mutex_try_lock(rdm__mutex *mutex) {
+  int result = pthread_mutex_trylock(&mutex->native);
+  if (result == EBUSY) return false;
+  require(result);
+  note_acquire(mutex->rank);
+  return true;
 }
 
 void rdm__mutex_unlock(rdm__mutex *mutex) {

@@ -44,6 +44,8 @@ typedef struct rdm__condition {
 
 void rdm__mutex_init(rdm__mutex *mutex, rdm__lock_rank rank);
 void rdm__mutex_lock(rdm__mutex *mutex);
+/* Takes the lock where it is free, else gives false at once. */
+bool rdm__mutex_try_lock(rdm__mutex *mutex);
 void rdm__mutex_unlock(rdm__mutex *mutex);
 
 void rdm__shared_lock_init(rdm__shared_lock *lock, rdm__lock_rank rank);

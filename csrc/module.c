@@ -5,7 +5,9 @@
 #include "log.h"
 #include "runtime.h"
 #include "status.h"
+#include "wait.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +18,10 @@ typedef struct module {
   void *native;
   char *name;
   rdm_module handle;
-  /* Guards the list, and is held while the driver is asked for a kernel that is not in it. */
-  rdm__shared_lock kernels_lock;
-  rdm__kernel *kernels;
+  /* The latest first. Published whole, with release, and never removed, so that a lookup takes no lock. */
+  _Atomic(rdm__kernel *) kernels;
+  /* Held while the driver is asked for a kernel that is not in the list. */
+  rdm__mutex kernels_lock;
 } module;
 
 static rdm__handle_table modules = RDM__HANDLE_TABLE(RDM__HANDLE_MODULE, module, NULL);
@@ -28,12 +31,12 @@ static rdm__build_cache loaded = RDM__BUILD_CACHE_INIT;
 static rdm_status load_native(rdm__device *device, const char *name, const void *code, size_t code_size_bytes,
                               void **out_native) {
   rdm_status status = rdm__device_bind(device);
+  if (status == RDM_OK) status = rdm__compiler_enter(device->driver);
   if (status != RDM_OK) return status;
-  rdm__compiler_enter(device->driver);
   int error = device->driver->module_load_data(out_native, code, code_size_bytes);
   rdm__compiler_leave(device->driver);
   if (error == RDM_HIP_SUCCESS) return RDM_OK;
-  return rdm__device_call_failed(device, RDM__CALL_module_load_data, error, "loading module %s", name);
+  return rdm__device_call_failed(device, RDM__CALL_module_load_data, error, "loading module %.400s", name);
 }
 
 static rdm_status load(rdm__device *device, const char *name, const void *code, size_t code_size_bytes,
@@ -42,7 +45,7 @@ static rdm_status load(rdm__device *device, const char *name, const void *code, 
   module *made = kept_name == NULL ? NULL : (module *)rdm__handle_allocate(&modules);
   if (made == NULL) {
     free(kept_name);
-    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for module %s", name);
+    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for module %.400s", name);
   }
   rdm_status status = load_native(device, name, code, code_size_bytes, &made->native);
   if (status != RDM_OK) {
@@ -52,8 +55,8 @@ static rdm_status load(rdm__device *device, const char *name, const void *code, 
   }
   made->device = device;
   made->name = kept_name;
-  made->kernels = NULL;
-  if (made->kernels_lock.rank == 0) rdm__shared_lock_init(&made->kernels_lock, RDM__RANK_KERNELS);
+  atomic_store_explicit(&made->kernels, NULL, memory_order_relaxed);
+  if (made->kernels_lock.rank == 0) rdm__mutex_init(&made->kernels_lock, RDM__RANK_KERNELS);
   made->handle.bits = rdm__handle_open(&modules, &made->object);
   *out_module = made;
   return RDM_OK;
@@ -63,30 +66,56 @@ static rdm_status build_module(void *context, const rdm_module_source *source, v
   rdm__device *device = context;
   const rdm__code *code = NULL;
   module *made = NULL;
+  const rdm_error before = *rdm__thread_error();
   rdm_status status = rdm__compile(device->driver, device->properties.architecture, source, &code);
   if (status == RDM_OK) status = load(device, source->name, code->bytes, code->size_bytes, &made);
-  if (status == RDM_ERROR_DRIVER && code->is_from_disk) {
+  bool load_failed = strcmp(rdm__thread_error()->call, device->driver->call_name(RDM__CALL_module_load_data)) == 0;
+  if (status == RDM_ERROR_DRIVER && load_failed && code->is_from_disk) {
     /* Whole and undamaged, and yet not what the driver takes now: a driver or a compiler was exchanged under it. */
-    rdm__log(RDM_LOG_WARNING, "the cached code of %s does not load (%s); it is compiled anew", source->name,
+    rdm__log(RDM_LOG_WARNING, "the cached code of %.200s does not load (%s); it is compiled anew", source->name,
              rdm_last_error_message());
     status = rdm__compile_anew(device->driver, device->properties.architecture, source, &code);
     if (status == RDM_OK) status = load(device, source->name, code->bytes, code->size_bytes, &made);
+    if (status == RDM_OK) *rdm__thread_error() = before;
   }
   if (status == RDM_OK) *out_value = made;
   return status;
 }
 
+/* What others build is waited for up to the limit: the code first, which threads of several devices share. */
+static rdm_status get_within(rdm__device *device, const rdm_module_source *source, const rdm__wait_limit *limit,
+                             void **out_value) {
+  char scope[32];
+  snprintf(scope, sizeof scope, "%d", device->index);
+  rdm_status status = RDM_OK;
+  if (limit->deadline_ns != UINT64_MAX) {
+    const rdm__code *code = NULL;
+    *out_value = rdm__build_cache_find(&loaded, scope, source);
+    if (*out_value != NULL) return RDM_OK;
+    status = rdm__compile_until(device->driver, device->properties.architecture, source, limit->deadline_ns, &code);
+  }
+  if (status == RDM_OK) {
+    status = rdm__build_cache_get(&loaded, scope, source, limit->deadline_ns, build_module, device, out_value);
+  }
+  if (status != RDM_ERROR_TIMEOUT) return status;
+  return rdm__wait_limit_reached(limit, "another thread's build of a module", device->index);
+}
+
 rdm_status rdm_module_get(rdm_device handle, const rdm_module_source *source, rdm_module *out_module) {
+  return rdm_module_get_within(handle, source, RDM_WAIT_FOREVER, out_module);
+}
+
+rdm_status rdm_module_get_within(rdm_device handle, const rdm_module_source *source, uint64_t timeout_ns,
+                                 rdm_module *out_module) {
   if (out_module == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_module is null");
   rdm__device *device = NULL;
   rdm_status status = rdm__device_from_handle(handle, &device);
   if (status == RDM_OK) status = rdm__device_check(device);
   if (status == RDM_OK) status = rdm__source_check(source);
   if (status != RDM_OK) return status;
-  char scope[32];
-  snprintf(scope, sizeof scope, "%d", device->index);
+  rdm__wait_limit limit = rdm__wait_limit_from(timeout_ns);
   void *value = NULL;
-  status = rdm__build_cache_get(&loaded, scope, source, build_module, device, &value);
+  status = get_within(device, source, &limit, &value);
   if (status == RDM_OK) *out_module = ((const module *)value)->handle;
   return status;
 }
@@ -106,11 +135,42 @@ rdm_status rdm_module_load(rdm_device handle, const char *name, const void *code
   return status;
 }
 
-/* With kernels_lock held, shared or not. */
 static rdm__kernel *find_kernel(const module *module, const char *name) {
-  rdm__kernel *kernel = module->kernels;
+  rdm__kernel *kernel = atomic_load_explicit(&module->kernels, memory_order_acquire);
   while (kernel != NULL && strcmp(kernel->name, name) != 0) kernel = kernel->next;
   return kernel;
+}
+
+/* Asks the driver what the kernel takes. False where memory ran out. */
+static bool read_arguments(rdm__kernel *kernel) {
+  const rdm__driver *driver = kernel->device->driver;
+  kernel->argument_sizes = NULL;
+  kernel->argument_count = driver->kernel_argument_count(kernel->native);
+  if (kernel->argument_count <= 0) return true;
+  size_t count = (size_t)kernel->argument_count;
+  kernel->argument_sizes = malloc(count * sizeof *kernel->argument_sizes);
+  if (kernel->argument_sizes == NULL) return false;
+  for (size_t i = 0; i < count; i++) {
+    kernel->argument_sizes[i] = driver->kernel_argument_size(kernel->native, (unsigned)i);
+  }
+  return true;
+}
+
+/* A kernel that no thread knows yet. */
+static rdm__kernel *make_kernel(rdm__device *device, const char *name, void *native) {
+  char *kept_name = strdup(name);
+  rdm__kernel *kernel = kept_name == NULL ? NULL : (rdm__kernel *)rdm__handle_allocate(&kernels);
+  if (kernel == NULL) {
+    free(kept_name);
+    return NULL;
+  }
+  kernel->device = device;
+  kernel->native = native;
+  kernel->name = kept_name;
+  if (read_arguments(kernel)) return kernel;
+  rdm__handle_discard(&kernels, &kernel->object);
+  free(kept_name);
+  return NULL;
 }
 
 /* With kernels_lock held and the kernel not in the list. */
@@ -121,22 +181,16 @@ static rdm_status add_kernel(module *module, const char *name, rdm__kernel **out
   void *native = NULL;
   int error = device->driver->module_get_function(&native, module->native, name);
   if (error != RDM_HIP_SUCCESS) {
-    return rdm__device_call_failed(device, RDM__CALL_module_get_function, error, "kernel %s of module %s", name,
+    return rdm__device_call_failed(device, RDM__CALL_module_get_function, error, "kernel %.400s of module %.400s", name,
                                    module->name);
   }
-  char *kept_name = strdup(name);
-  rdm__kernel *kernel = kept_name == NULL ? NULL : (rdm__kernel *)rdm__handle_allocate(&kernels);
+  rdm__kernel *kernel = make_kernel(device, name, native);
   if (kernel == NULL) {
-    free(kept_name);
-    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for kernel %s of module %s", name, module->name);
+    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for kernel %.400s of module %.400s", name, module->name);
   }
-  kernel->device = device;
-  kernel->native = native;
-  kernel->argument_count = device->driver->kernel_argument_count(native);
-  kernel->name = kept_name;
-  kernel->next = module->kernels;
+  kernel->next = atomic_load_explicit(&module->kernels, memory_order_relaxed);
   rdm__handle_open(&kernels, &kernel->object);
-  module->kernels = kernel;
+  atomic_store_explicit(&module->kernels, kernel, memory_order_release);
   *out_kernel = kernel;
   return RDM_OK;
 }
@@ -151,14 +205,12 @@ rdm_status rdm_module_get_kernel(rdm_module handle, const char *name, rdm_kernel
   if (status != RDM_OK) return status;
   module *module_of_kernel = (module *)object;
   status = rdm__device_check(module_of_kernel->device);
-  rdm__shared_lock_read(&module_of_kernel->kernels_lock);
   rdm__kernel *kernel = find_kernel(module_of_kernel, name);
-  rdm__shared_lock_read_unlock(&module_of_kernel->kernels_lock);
   if (status == RDM_OK && kernel == NULL) {
-    rdm__shared_lock_write(&module_of_kernel->kernels_lock);
+    rdm__mutex_lock(&module_of_kernel->kernels_lock);
     kernel = find_kernel(module_of_kernel, name);
     if (kernel == NULL) status = add_kernel(module_of_kernel, name, &kernel);
-    rdm__shared_lock_write_unlock(&module_of_kernel->kernels_lock);
+    rdm__mutex_unlock(&module_of_kernel->kernels_lock);
   }
   rdm__object_unpin(&modules, object);
   if (status == RDM_OK) out_kernel->bits = rdm__handle_of(&kernels, &kernel->object);

@@ -1,8 +1,9 @@
 /*
  * Modules: kernels compiled at run time, one module for each (device, name, source, options).
  *
- * Invariant: a key has at most one build in flight. The cache's lock guards the table and is never held while
- * anything is compiled or loaded; a lookup that finds a finished module takes it shared and waits for nobody.
+ * Invariant: a key has at most one build in flight. No lock is held while anything is compiled or loaded, but for the
+ * compiler's own where it can do one thing at a time. A lookup that finds a finished module, or a kernel that was asked
+ * for before, takes no lock and waits for nobody.
  */
 #ifndef RDM_MODULE_H
 #define RDM_MODULE_H
@@ -15,6 +16,8 @@ typedef struct rdm__kernel {
   void *native;
   /* -1 where the driver can not tell. */
   int argument_count;
+  /* One for each argument, -1 where the driver can not tell; null where it can not even count them. */
+  int *argument_sizes;
   char *name;
   struct rdm__kernel *next;
 } rdm__kernel;

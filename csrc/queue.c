@@ -1,10 +1,10 @@
 #include "queue.h"
 
-#include "completion.h"
-#include "driver_call.h"
+#include "poll.h"
 #include "status.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* How many queues that still have work are passed over before one of them is taken after all. */
 enum { BUSY_QUEUES_PASSED_OVER = 8 };
@@ -16,16 +16,16 @@ static rdm__queue *pop(rdm__device *device) {
   return queue;
 }
 
-static void push(rdm__queue *queue) {
-  rdm__device *device = queue->device;
-  rdm__mutex_lock(&device->queue_pool.lock);
+static void push(rdm__pool *pool, rdm__queue *queue) {
+  rdm__mutex_lock(&pool->lock);
   /* Out of memory: the queue is lost, which harms less than destroying it. */
-  (void)rdm__pointer_stack_push(&device->queue_pool.idle, queue);
-  rdm__mutex_unlock(&device->queue_pool.lock);
+  (void)rdm__pointer_stack_push(&pool->idle, queue);
+  rdm__mutex_unlock(&pool->lock);
 }
 
-/* With the device current. */
 static rdm_status create(rdm__device *device, rdm__queue **out_queue) {
+  rdm_status status = rdm__device_bind(device);
+  if (status != RDM_OK) return status;
   rdm__queue *queue = calloc(1, sizeof *queue);
   if (queue == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for a stream");
   int error = device->driver->stream_create(&queue->native, RDM_HIP_STREAM_NON_BLOCKING);
@@ -37,6 +37,21 @@ static rdm_status create(rdm__device *device, rdm__queue **out_queue) {
   rdm__mutex_init(&queue->lock, RDM__RANK_QUEUE);
   *out_queue = queue;
   return RDM_OK;
+}
+
+/* Whether the thread's last error says that the driver does not know the stream any more. */
+static bool is_gone(const rdm__device *device) {
+  const rdm_error *error = rdm__thread_error();
+  return error->driver_code == RDM_HIP_INVALID_HANDLE &&
+         strcmp(error->call, device->driver->call_name(RDM__CALL_stream_query)) == 0;
+}
+
+/* Batches whose handlers have yet to run: a new user's would run behind them. */
+static bool has_pending_batches(rdm__queue *queue) {
+  rdm__mutex_lock(&queue->lock);
+  bool pending = queue->completions.is_active;
+  rdm__mutex_unlock(&queue->lock);
+  return pending;
 }
 
 /*
@@ -51,16 +66,15 @@ static rdm_status choose(rdm__device *device, rdm__queue **out_queue) {
   while (status == RDM_OK && chosen == NULL && busy_count < BUSY_QUEUES_PASSED_OVER) {
     rdm__queue *candidate = pop(device);
     if (candidate == NULL) break;
-    int error = device->driver->stream_query(candidate->native);
-    if (error == RDM_HIP_SUCCESS) {
+    status = rdm__poll(device, RDM__POLL_STREAM, candidate->native, "taking over an idle stream");
+    if (status == RDM_OK && !has_pending_batches(candidate)) {
       chosen = candidate;
-    } else {
+    } else if (status == RDM_OK || status == RDM_NOT_READY) {
       busy[busy_count++] = candidate;
-      if (error == RDM_HIP_NOT_READY) {
-        rdm__driver_forget_error(device->driver);
-      } else {
-        status = rdm__device_call_failed(device, RDM__CALL_stream_query, error, "taking over an idle stream");
-      }
+      status = RDM_OK;
+    } else {
+      /* One whose stream other code has destroyed is put aside, so that the next call does not meet it. */
+      push(is_gone(device) ? &device->gone_queues : &device->queue_pool, candidate);
     }
   }
   if (status == RDM_OK && chosen == NULL) {
@@ -70,33 +84,23 @@ static rdm_status choose(rdm__device *device, rdm__queue **out_queue) {
       status = create(device, &chosen);
     }
   }
-  while (busy_count > 0) push(busy[--busy_count]);
+  while (busy_count > 0) push(&device->queue_pool, busy[--busy_count]);
   if (status == RDM_OK) *out_queue = chosen;
   return status;
 }
 
 rdm_status rdm__queue_acquire(rdm__device *device, int32_t stream_index, rdm__queue **out_queue) {
   rdm__queue *queue = NULL;
-  rdm_status status = rdm__device_bind(device);
-  if (status == RDM_OK) status = choose(device, &queue);
+  rdm_status status = choose(device, &queue);
   if (status != RDM_OK) return status;
   rdm__mutex_lock(&queue->lock);
   queue->stream_index = stream_index;
-  queue->has_ended = false;
   rdm__mutex_unlock(&queue->lock);
   *out_queue = queue;
   return RDM_OK;
 }
 
-void rdm__queue_end(rdm__queue *queue) {
-  rdm__mutex_lock(&queue->lock);
-  rdm__completions_commit(queue, false);
-  queue->has_ended = true;
-  if (!queue->completions.is_active) rdm__queue_retire(queue);
-  rdm__mutex_unlock(&queue->lock);
-}
-
-/* On a faulted device nothing is used again; and a callback that still came would count for the next user. */
+/* On a faulted device, too, where none is ever taken from the pool: so that what is leaked stays reachable. */
 void rdm__queue_retire(rdm__queue *queue) {
-  if (!rdm__device_has_faulted(queue->device)) push(queue);
+  push(&queue->device->queue_pool, queue);
 }

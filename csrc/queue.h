@@ -39,20 +39,12 @@ struct rdm__queue {
   /* Guarded by the lock, which is held while the driver is called to submit. */
   rdm__completions completions;
   int32_t stream_index;
-  /* The stream has ended: the queue goes to the pool when its batches are done. */
-  bool has_ended;
 };
 
 /* A queue that no stream uses, with a driver stream made for it where none waits in the pool. */
 rdm_status rdm__queue_acquire(rdm__device *device, int32_t stream_index, rdm__queue **out_queue);
 
-/*
- * Ends a stream's use of its queue: the open batch counts as committed, and the queue goes back once its batches are
- * done. Makes no driver call. Called with no lock held.
- */
-void rdm__queue_end(rdm__queue *queue);
-
-/* Gives back a queue that has ended and has no batch left. Called by completion.c, with the queue's lock held. */
+/* Gives back the queue of a stream that has ended, with what is pending on it. */
 void rdm__queue_retire(rdm__queue *queue);
 
 #endif

@@ -1,5 +1,6 @@
 #include "runtime.h"
 
+#include "clock.h"
 #include "driver/select.h"
 #include "environment.h"
 #include "lock.h"
@@ -30,11 +31,35 @@ static int current_state(void) {
   return atomic_load_explicit(&state, memory_order_acquire);
 }
 
-/* The one thing of this library that runs at exit. */
+/* How many of the library's own threads are about to call the driver, or inside it. */
+static atomic_int threads_in_driver;
+
+/* Longer than any driver call that gets on, and short against what a user notices at exit. */
+static const uint64_t longest_wait_at_exit_ns = 200 * RDM__NS_PER_MS;
+
+bool rdm__runtime_thread_enters_driver(void) {
+  /* Counted first, then looked: the exit handler does it the other way round, so one of the two sees the other. */
+  atomic_fetch_add_explicit(&threads_in_driver, 1, memory_order_seq_cst);
+  if (atomic_load_explicit(&state, memory_order_seq_cst) < STATE_SHUTTING_DOWN) return true;
+  rdm__runtime_thread_left_driver();
+  return false;
+}
+
+void rdm__runtime_thread_left_driver(void) {
+  atomic_fetch_sub_explicit(&threads_in_driver, 1, memory_order_release);
+}
+
+/* The one thing of this library that runs at exit: no call begins after it, and the library's own threads have left the
+ * driver, unless one stands still there. */
 static void at_exit(void) {
   int before = current_state();
   while (before != STATE_FORKED && !atomic_compare_exchange_weak_explicit(&state, &before, STATE_SHUTTING_DOWN,
-                                                                          memory_order_acq_rel, memory_order_acquire)) {
+                                                                          memory_order_seq_cst, memory_order_acquire)) {
+  }
+  if (before == STATE_FORKED) return;
+  uint64_t end = rdm__now_ns() + longest_wait_at_exit_ns;
+  while (atomic_load_explicit(&threads_in_driver, memory_order_seq_cst) > 0 && rdm__now_ns() < end) {
+    nanosleep(&(struct timespec){.tv_nsec = 50 * (long)RDM__NS_PER_US}, NULL);
   }
 }
 
@@ -45,6 +70,10 @@ static void in_forked_child(void) {
   } else {
     atomic_store_explicit(&state, STATE_FORKED, memory_order_release);
   }
+}
+
+void rdm__runtime_renew_exit_handler(void) {
+  atexit(at_exit);
 }
 
 static void install_hooks(void) {
@@ -117,6 +146,7 @@ static rdm_status load(void) {
   if (atomic_compare_exchange_strong_explicit(&state, &expected, STATE_LOADING, memory_order_acq_rel,
                                               memory_order_acquire)) {
     status = open_driver();
+    rdm__runtime_renew_exit_handler();
     expected = STATE_LOADING;
     atomic_compare_exchange_strong_explicit(&state, &expected, status == RDM_OK ? STATE_READY : STATE_CONFIGURING,
                                             memory_order_acq_rel, memory_order_acquire);
@@ -203,6 +233,7 @@ rdm_status rdm_probe_driver(const char *driver, int32_t *out_count) {
   } else {
     atomic_store_explicit(&a_library_was_probed, true, memory_order_release);
     status = rdm__driver_select(driver, 0, &probed, &count);
+    rdm__runtime_renew_exit_handler();
   }
   rdm__mutex_unlock(&runtime_lock);
   if (status == RDM_OK) *out_count = count;

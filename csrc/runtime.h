@@ -18,11 +18,24 @@ rdm_status rdm__runtime_check(void);
 /* The same, and loads the driver if this is the first need of it. Called with no lock held. */
 rdm_status rdm__runtime_enter(const rdm__driver **out_driver);
 
+/*
+ * Registers the exit handler once more. Exit handlers run last in, first out, and runtimes register their own as they
+ * are loaded and as they are first used; ours has to run before theirs. Called with no leaf held.
+ */
+void rdm__runtime_renew_exit_handler(void);
+
 /* The device count that the driver gave when it was loaded; 0 before that and once the process is over. */
 int32_t rdm__runtime_device_count(void);
 
 /* True once exit handlers run, or in a forked child: a release then does nothing. */
 bool rdm__runtime_is_over(void);
+
+/*
+ * For the library's own threads, around what they call the driver for: false once exit handlers run, and then nothing
+ * is to be called or left. The exit handler waits a moment for those that are inside.
+ */
+bool rdm__runtime_thread_enters_driver(void);
+void rdm__runtime_thread_left_driver(void);
 
 /* What a release returns when it does nothing because of that: RDM_OK at exit, RDM_ERROR_FORKED in a forked child. */
 rdm_status rdm__runtime_release_check(void);

@@ -1,7 +1,8 @@
 /* The functions of the header that steer the simulated driver. */
-#include "driver/sim/call.h"
 #include "driver/sim/call_log.h"
+#include "driver/sim/call_name.h"
 #include "driver/sim/device.h"
+#include "driver/sim/device_streams.h"
 #include "driver/sim/injection.h"
 #include "driver/sim/memory.h"
 #include "driver/sim/object.h"

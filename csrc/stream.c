@@ -1,5 +1,6 @@
 #include "stream.h"
 
+#include "completion.h"
 #include "device_map.h"
 #include "encoder.h"
 #include "runtime.h"
@@ -22,6 +23,18 @@ static rdm__stream *find(rdm__device *device, int32_t index) {
   return stream;
 }
 
+/*
+ * With streams_lock held: the handle of the open stream with this index. Pinned while its word is read, since another
+ * thread may be dropping the last pin, and the word is then that of a handle yet to come.
+ */
+static bool find_handle(rdm__device *device, int32_t index, rdm_stream *out_handle, rdm__stream **out_pinned) {
+  rdm__stream *stream = find(device, index);
+  if (stream == NULL || !rdm__object_pin(&stream->object)) return false;
+  out_handle->bits = rdm__handle_of(&streams, &stream->object);
+  *out_pinned = stream;
+  return true;
+}
+
 /* With streams_lock held. */
 static void link_stream(rdm__device *device, rdm__stream *stream) {
   rdm__stream **head = bucket(device, stream->index);
@@ -37,12 +50,13 @@ static void retire(rdm__object *object) {
   rdm__stream **place = bucket(device, stream->index);
   while (*place != stream) place = &(*place)->next;
   *place = stream->next;
-  rdm__encoder *encoder = stream->encoder;
+  rdm__encoder *closed = NULL;
+  if (stream->encoder != NULL) rdm__encoder_close(stream->encoder, &closed);
   stream->encoder = NULL;
   rdm__mutex_unlock(&device->streams_lock);
-  if (encoder != NULL) rdm__encoder_close(encoder);
+  rdm__encoders_finish_closing(closed);
   rdm__queue *queue = atomic_exchange_explicit(&stream->queue, NULL, memory_order_acq_rel);
-  if (queue != NULL) rdm__queue_end(queue);
+  if (queue != NULL) rdm__completions_end_stream(queue);
   rdm__error_slot_abandon(&stream->error);
 }
 
@@ -177,6 +191,25 @@ rdm_status rdm_stream_create(int32_t device_index, rdm_stream *out_stream) {
   return RDM_OK;
 }
 
+/* Made outside the lock, and dropped where another thread registered the same index first. */
+static rdm_status register_stream(rdm__device *device, int32_t stream_index, rdm_stream *out_stream) {
+  rdm__stream *made = make(device, true);
+  if (made == NULL) return RDM_ERROR_RESOURCE;
+  made->index = stream_index;
+  rdm__stream *found = NULL;
+  rdm__mutex_lock(&device->streams_lock);
+  if (!find_handle(device, stream_index, out_stream, &found)) {
+    link_stream(device, made);
+    out_stream->bits = rdm__handle_open(&streams, &made->object);
+  }
+  rdm__mutex_unlock(&device->streams_lock);
+  if (found != NULL) {
+    rdm__handle_discard(&streams, &made->object);
+    rdm__stream_unpin(found);
+  }
+  return RDM_OK;
+}
+
 rdm_status rdm_stream_get(int32_t device_index, int32_t stream_index, rdm_stream *out_stream) {
   if (out_stream == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_stream is null");
   if (stream_index < 0) {
@@ -185,25 +218,12 @@ rdm_status rdm_stream_get(int32_t device_index, int32_t stream_index, rdm_stream
   rdm__device *device = NULL;
   rdm_status status = rdm__device_map_get(device_index, &device);
   if (status != RDM_OK) return status;
+  rdm__stream *found = NULL;
   rdm__mutex_lock(&device->streams_lock);
-  rdm__stream *stream = find(device, stream_index);
-  if (stream != NULL) out_stream->bits = rdm__handle_of(&streams, &stream->object);
+  find_handle(device, stream_index, out_stream, &found);
   rdm__mutex_unlock(&device->streams_lock);
-  if (stream != NULL) return RDM_OK;
-  /* Made outside the lock, and dropped where another thread registered the same index first. */
-  rdm__stream *made = make(device, true);
-  if (made == NULL) return RDM_ERROR_RESOURCE;
-  made->index = stream_index;
-  rdm__mutex_lock(&device->streams_lock);
-  stream = find(device, stream_index);
-  if (stream == NULL) {
-    link_stream(device, made);
-    out_stream->bits = rdm__handle_open(&streams, &made->object);
-  } else {
-    out_stream->bits = rdm__handle_of(&streams, &stream->object);
-  }
-  rdm__mutex_unlock(&device->streams_lock);
-  if (stream != NULL) rdm__handle_discard(&streams, &made->object);
+  if (found == NULL) return register_stream(device, stream_index, out_stream);
+  rdm__stream_unpin(found);
   return RDM_OK;
 }
 

@@ -10,10 +10,8 @@
 #define RDM_STREAM_H
 
 #include "device.h"
-#include "queue.h"
+#include "encoder.h"
 #include "stream_error.h"
-
-typedef struct rdm__encoder rdm__encoder;
 
 struct rdm__stream {
   rdm__object object;

@@ -25,12 +25,13 @@ rdm_status rdm_stream_finalize(rdm_stream handle) {
 }
 
 /* Commits, and records a driver event behind everything submitted so far. */
-static rdm_status mark(rdm__queue *queue, void *native_event, uint64_t *out_batch_count) {
+static rdm_status mark(rdm__queue *queue, void *native_event, const rdm__wait_limit *limit, uint64_t *out_batch_count) {
   rdm__device *device = queue->device;
-  rdm__mutex_lock(&queue->lock);
+  rdm_status status = rdm__wait_for_lock(&queue->lock, device, limit, "another thread's submission to a stream");
+  if (status != RDM_OK) return status;
   rdm__completions_commit(queue, true);
   *out_batch_count = queue->completions.batches_committed;
-  rdm_status status = rdm__device_bind(device);
+  status = rdm__device_bind(device);
   if (status == RDM_OK) {
     int error = device->driver->event_record(native_event, queue->native);
     if (error != RDM_HIP_SUCCESS) {
@@ -48,7 +49,7 @@ static rdm_status synchronize_queue(rdm__queue *queue, const rdm__wait_limit *li
   uint64_t batch_count = 0;
   rdm_status status = rdm__event_pool_acquire(device, RDM_EVENT_DEFAULT, &native_event);
   if (status != RDM_OK) return status;
-  status = mark(queue, native_event, &batch_count);
+  status = mark(queue, native_event, limit, &batch_count);
   if (status == RDM_OK) status = rdm__wait_native_event(device, native_event, limit, "a stream");
   /* After a timeout the event is still to come; its next user records it anew. */
   if (!rdm__device_has_faulted(device)) rdm__event_pool_release(device, RDM_EVENT_DEFAULT, native_event);
@@ -60,6 +61,12 @@ static rdm_status synchronize(rdm__stream *stream, const rdm__wait_limit *limit)
   rdm_status status = rdm__device_check(stream->device);
   rdm__queue *queue = queue_of(stream);
   if (status == RDM_OK && queue != NULL) status = synchronize_queue(queue, limit);
+  if (status == RDM_ERROR_DEVICE_FAULT && queue != NULL && rdm__mutex_try_lock(&queue->lock)) {
+    /* So that the handlers of an open batch still learn of it. Not waited for: who has the lock may be stuck in the
+     * driver. */
+    rdm__completions_commit(queue, false);
+    rdm__mutex_unlock(&queue->lock);
+  }
   return status == RDM_OK ? rdm__error_slot_report(&stream->error) : status;
 }
 
@@ -80,7 +87,7 @@ rdm_status rdm_stream_synchronize(rdm_stream handle, uint64_t timeout_ns) {
   return status;
 }
 
-rdm_status rdm_device_synchronize(rdm_device handle) {
+rdm_status rdm_device_synchronize(rdm_device handle, uint64_t timeout_ns) {
   rdm_status status = check_may_wait("rdm_device_synchronize");
   rdm__device *device = NULL;
   if (status == RDM_OK) status = rdm__device_from_handle(handle, &device);
@@ -89,7 +96,7 @@ rdm_status rdm_device_synchronize(rdm_device handle) {
   size_t count = 0;
   status = rdm__streams_pin_all(device, &streams, &count);
   if (status != RDM_OK) return status;
-  rdm__wait_limit limit = rdm__wait_limit_from(RDM_WAIT_FOREVER);
+  rdm__wait_limit limit = rdm__wait_limit_from(timeout_ns);
   rdm_error first = {.status = RDM_OK};
   for (size_t i = 0; i < count; i++) {
     /* Every stream is waited for, whatever came of the one before; the first error is the call's. */

@@ -35,8 +35,9 @@ typedef struct thread_record {
 
 static _Thread_local thread_record *this_thread;
 static pthread_key_t thread_end_key;
-static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
-static bool has_thread_end_key;
+/* Held while the key is made, by the first thread that needs one; tried again where the process had none left. */
+static rdm__mutex thread_end_key_lock = RDM__MUTEX_INIT(RDM__RANK_LEAF);
+static atomic_bool has_thread_end_key;
 
 static void at_thread_end(void *argument) {
   thread_record *record = argument;
@@ -47,16 +48,21 @@ static void at_thread_end(void *argument) {
   free(record);
 }
 
-static void make_thread_end_key(void) {
-  has_thread_end_key = pthread_key_create(&thread_end_key, at_thread_end) == 0;
+static bool make_thread_end_key(void) {
+  if (atomic_load_explicit(&has_thread_end_key, memory_order_acquire)) return true;
+  rdm__mutex_lock(&thread_end_key_lock);
+  bool made = atomic_load_explicit(&has_thread_end_key, memory_order_relaxed) ||
+              pthread_key_create(&thread_end_key, at_thread_end) == 0;
+  atomic_store_explicit(&has_thread_end_key, made, memory_order_release);
+  rdm__mutex_unlock(&thread_end_key_lock);
+  return made;
 }
 
 /* The thread's record, made by its first need of one. Null, with the last error set, where that fails. */
 static thread_record *record_of_thread(void) {
   if (this_thread != NULL) return this_thread;
-  pthread_once(&thread_end_once, make_thread_end_key);
   thread_record *record = calloc(1, sizeof *record);
-  if (record == NULL || !has_thread_end_key || pthread_setspecific(thread_end_key, record) != 0) {
+  if (record == NULL || !make_thread_end_key() || pthread_setspecific(thread_end_key, record) != 0) {
     free(record);
     rdm__fail(RDM_ERROR_RESOURCE, "no memory or no thread-specific key for this thread's streams");
     return NULL;

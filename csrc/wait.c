@@ -2,11 +2,13 @@
 
 #include "clock.h"
 #include "driver_call.h"
+#include "poll.h"
 #include "runtime.h"
 #include "settings.h"
 #include "status.h"
 
 #include <sched.h>
+#include <stdio.h>
 
 enum { SPINS = 64, YIELDS = 64 };
 static const uint64_t first_sleep_ns = 20 * RDM__NS_PER_US;
@@ -61,41 +63,55 @@ static void back_off(unsigned attempt, uint64_t *sleep_ns, uint64_t deadline_ns)
   *sleep_ns = *sleep_ns * 2 < longest_sleep_ns ? *sleep_ns * 2 : longest_sleep_ns;
 }
 
-/* The bare query, with what it leaves in the last-error slot still there. */
-static rdm_status query(rdm__device *device, void *native, const char *what) {
-  int error = device->driver->event_query(native);
-  if (error == RDM_HIP_SUCCESS) return RDM_OK;
-  if (error == RDM_HIP_NOT_READY) return RDM_NOT_READY;
-  return rdm__device_call_failed(device, RDM__CALL_event_query, error, "waiting for %s", what);
+rdm_status rdm__query_native_event(rdm__device *device, void *native, const char *what) {
+  char doing[64];
+  snprintf(doing, sizeof doing, "asking for %s", what);
+  return rdm__poll(device, RDM__POLL_EVENT, native, doing);
 }
 
-rdm_status rdm__query_native_event(rdm__device *device, void *native, const char *what) {
-  rdm_status status = rdm__device_bind(device);
-  if (status != RDM_OK) return status;
-  status = query(device, native, what);
-  if (status == RDM_NOT_READY) rdm__driver_forget_error(device->driver);
+/* Whether the wait goes on: not while the process exits, nor on a lost device, nor past its limit. */
+static rdm_status check_wait(rdm__device *device, const rdm__wait_limit *limit, const char *what) {
+  rdm_status status = rdm__runtime_check();
+  if (status == RDM_OK) status = rdm__device_check(device);
+  if (status == RDM_OK && limit->deadline_ns != UINT64_MAX && rdm__now_ns() >= limit->deadline_ns) {
+    status = rdm__wait_limit_reached(limit, what, device->index);
+  }
   return status;
 }
 
 rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__wait_limit *limit, const char *what) {
+  char doing[64];
+  snprintf(doing, sizeof doing, "waiting for %s", what);
   rdm__assert_no_lock_held();
-  rdm_status status = rdm__device_bind(device);
+  rdm_status status = rdm__runtime_check();
+  if (status == RDM_OK) status = rdm__device_check(device);
   if (status != RDM_OK) return status;
-  bool was_not_ready = false;
+  bool elsewhere = rdm__poll_finds_pending_error(device);
+  if (!elsewhere) status = rdm__device_bind(device);
+  bool leaves_not_ready = false;
   uint64_t sleep_ns = first_sleep_ns;
-  for (unsigned attempt = 0;; attempt++) {
-    status = query(device, native, what);
+  for (unsigned attempt = 0; status == RDM_OK; attempt++) {
+    status = elsewhere ? rdm__poll_elsewhere(device, RDM__POLL_EVENT, native, doing)
+                       : rdm__poll_here(device, RDM__POLL_EVENT, native, doing);
     if (status != RDM_NOT_READY) break;
-    was_not_ready = true;
-    if (limit->deadline_ns != UINT64_MAX && rdm__now_ns() >= limit->deadline_ns) {
-      status = rdm__wait_limit_reached(limit, what, device->index);
-      break;
-    }
+    leaves_not_ready = !elsewhere;
+    /* A moment that passed while this thread slept is not held against work that is done by now. */
+    status = check_wait(device, limit, what);
+    if (status != RDM_OK) break;
     back_off(attempt, &sleep_ns, limit->deadline_ns);
     status = rdm__runtime_check();
     if (status == RDM_OK) status = rdm__device_check(device);
-    if (status != RDM_OK) break;
   }
-  if (was_not_ready && !rdm__runtime_is_over()) rdm__driver_forget_error(device->driver);
+  if (leaves_not_ready && !rdm__runtime_is_over()) rdm__driver_forget_error(device->driver);
   return status;
+}
+
+rdm_status rdm__wait_for_lock(rdm__mutex *lock, rdm__device *device, const rdm__wait_limit *limit, const char *what) {
+  uint64_t sleep_ns = first_sleep_ns;
+  for (unsigned attempt = 0; !rdm__mutex_try_lock(lock); attempt++) {
+    rdm_status status = check_wait(device, limit, what);
+    if (status != RDM_OK) return status;
+    back_off(attempt, &sleep_ns, limit->deadline_ns);
+  }
+  return RDM_OK;
 }

@@ -24,7 +24,13 @@ rdm_status rdm__wait_limit_reached(const rdm__wait_limit *limit, const char *wha
 /* Waits until a driver event of the device, which has been recorded, is done. `what` is for the messages. */
 rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__wait_limit *limit, const char *what);
 
-/* RDM_OK, RDM_NOT_READY, or an error. Leaves nothing pending in the runtime's last-error slot. */
+/*
+ * Takes a lock that another thread may hold while it is inside the driver, where a queue that is full keeps it. On
+ * failure the lock is not taken.
+ */
+rdm_status rdm__wait_for_lock(rdm__mutex *lock, rdm__device *device, const rdm__wait_limit *limit, const char *what);
+
+/* RDM_OK, RDM_NOT_READY, or an error. Leaves the thread's last-error slot in the runtime as it was. */
 rdm_status rdm__query_native_event(rdm__device *device, void *native, const char *what);
 
 #endif

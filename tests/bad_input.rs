@@ -210,7 +210,7 @@ fn calls_with_handle(bits: u64) -> Vec<(&'static str, Error)> {
     vec![
         ("device", failure(device.info())),
         ("device", failure(device.make_current())),
-        ("device", failure(device.synchronize())),
+        ("device", failure(device.synchronize(None))),
         ("device", failure(Event::new(device))),
         (
             "stream",

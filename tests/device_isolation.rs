@@ -89,7 +89,7 @@ fn child_asks_for_device_1_alone() {
         .unwrap();
     encoder.commit().unwrap();
     wait.recv().unwrap().unwrap();
-    Device::get(1).unwrap().synchronize().unwrap();
+    Device::get(1).unwrap().synchronize(None).unwrap();
     rocm_device_map::clear_encoders().unwrap();
     drop(stream);
 

@@ -22,15 +22,24 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Cache(commands::cache::Arguments),
+    Doctor(commands::doctor::Arguments),
     Info(commands::info::Arguments),
     Stress(commands::stress::Arguments),
+    Warm(commands::warm::Arguments),
+    #[command(hide = true)]
+    WarmWorker(commands::warm_worker::Arguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match &arguments.command {
+        Command::Cache(arguments) => commands::cache::run(arguments),
+        Command::Doctor(arguments) => commands::doctor::run(arguments),
         Command::Info(arguments) => commands::info::run(arguments),
         Command::Stress(arguments) => commands::stress::run(arguments),
+        Command::Warm(arguments) => commands::warm::run(arguments),
+        Command::WarmWorker(arguments) => commands::warm_worker::run(arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -469,8 +469,8 @@ unsafe extern "C" {
     pub fn rdm_device_make_current(device: rdm_device) -> rdm_status;
 }
 unsafe extern "C" {
-    /// Commits and waits for every stream of the device that has an encoder. Errors as rdm_stream_synchronize.
-    pub fn rdm_device_synchronize(device: rdm_device) -> rdm_status;
+    /// Commits and waits for every stream of the device, `timeout_ns` in all at most. Errors as rdm_stream_synchronize.
+    pub fn rdm_device_synchronize(device: rdm_device, timeout_ns: u64) -> rdm_status;
 }
 unsafe extern "C" {
     /** Destroys every encoder of every device. The streams stay: their next use makes a fresh encoder, and an encoder
@@ -589,7 +589,8 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     /** Ends the handle. The streams that threads resolved it to are released as each of those threads next resolves a
- thread-local stream or ends; one that is a thread's default stream lasts until the default changes.*/
+ handle that it has not resolved before, or ends; one that is a thread's default stream lasts until the default
+ changes.*/
     pub fn rdm_thread_local_stream_release(
         stream: rdm_thread_local_stream,
     ) -> rdm_status;
@@ -629,20 +630,22 @@ unsafe extern "C" {
     ) -> rdm_status;
 }
 #[repr(C)]
-#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
 pub struct rdm_launch_config {
     pub struct_size: u32,
     /// Blocks in the grid and threads in a block, each at least 1.
     pub grid: [u32; 3usize],
     pub block: [u32; 3usize],
     pub shared_memory_bytes: u32,
+    /// Null, or the size of each argument's value, to be checked against the kernel's where the driver can tell.
+    pub argument_sizes_bytes: *const u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of rdm_launch_config"][::core::mem::size_of::<rdm_launch_config>() - 32usize];
+    ["Size of rdm_launch_config"][::core::mem::size_of::<rdm_launch_config>() - 40usize];
     [
         "Alignment of rdm_launch_config",
-    ][::core::mem::align_of::<rdm_launch_config>() - 4usize];
+    ][::core::mem::align_of::<rdm_launch_config>() - 8usize];
     [
         "Offset of field: rdm_launch_config::struct_size",
     ][::core::mem::offset_of!(rdm_launch_config, struct_size) - 0usize];
@@ -655,12 +658,24 @@ const _: () = {
     [
         "Offset of field: rdm_launch_config::shared_memory_bytes",
     ][::core::mem::offset_of!(rdm_launch_config, shared_memory_bytes) - 28usize];
+    [
+        "Offset of field: rdm_launch_config::argument_sizes_bytes",
+    ][::core::mem::offset_of!(rdm_launch_config, argument_sizes_bytes) - 32usize];
 };
+impl Default for rdm_launch_config {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 unsafe extern "C" {
     /** Launches a kernel. `arguments` has `argument_count` pointers, one to each kernel argument; the values are copied
  before the call returns. Errors: RDM_ERROR_LAUNCH names the kernel and the sizes, and the device stays usable;
- RDM_ERROR_WRONG_DEVICE for a kernel of another device; RDM_ERROR_INVALID_ARGUMENT for an argument count that the
- kernel does not have, where the driver can tell; RDM_ERROR_DEVICE_FAULT.*/
+ RDM_ERROR_WRONG_DEVICE for a kernel of another device; RDM_ERROR_INVALID_ARGUMENT for an argument count, or a size in
+ argument_sizes_bytes, that the kernel does not have, where the driver can tell; RDM_ERROR_DEVICE_FAULT.*/
     pub fn rdm_encoder_launch(
         encoder: rdm_encoder,
         kernel: rdm_kernel,
@@ -746,7 +761,7 @@ unsafe extern "C" {
     ) -> rdm_status;
 }
 unsafe extern "C" {
-    /// Gives the event back to the pool. Work that waits for it still does. May destroy it where the pool is full.
+    /// Gives the event back to the pool. Work that waits for it still does. Makes no driver call.
     pub fn rdm_event_release(event: rdm_event) -> rdm_status;
 }
 unsafe extern "C" {
@@ -860,6 +875,17 @@ unsafe extern "C" {
     ) -> rdm_status;
 }
 unsafe extern "C" {
+    /** The same, with another thread's build of that module waited for at most `timeout_ns`. What no other thread is building
+ the call builds itself, which takes as long as it takes. Errors: RDM_ERROR_TIMEOUT and RDM_ERROR_WATCHDOG, with the
+ build going on.*/
+    pub fn rdm_module_get_within(
+        device: rdm_device,
+        source: *const rdm_module_source,
+        timeout_ns: u64,
+        out_module: *mut rdm_module,
+    ) -> rdm_status;
+}
+unsafe extern "C" {
     /// A kernel of a module by its name. Errors: RDM_ERROR_KERNEL_NOT_FOUND.
     pub fn rdm_module_get_kernel(
         module: rdm_module,
@@ -897,9 +923,10 @@ unsafe extern "C" {
         out_code_size_bytes: *mut usize,
     ) -> rdm_status;
 }
-/** Where: RDM_CACHE_DIR (empty: no cache), else $XDG_CACHE_HOME/rocm-device-map, else $HOME/.cache/rocm-device-map. The
- folder must belong to this user and be writable by nobody else. It holds at most RDM_CACHE_MAX_BYTES, 1 GiB where
- that is not set; the least recently used entries go first. The functions here load no driver.*/
+/** Where: RDM_CACHE_DIR (empty: no cache), else $XDG_CACHE_HOME/rocm-device-map, else $HOME/.cache/rocm-device-map; an
+ absolute path. The folder must belong to this user and be writable by nobody else. It holds at most
+ RDM_CACHE_MAX_BYTES, 1 GiB where that is not set; the least recently used entries go first. The functions here load
+ no driver.*/
 #[repr(C)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
 pub struct rdm_cache_info {
@@ -911,7 +938,7 @@ pub struct rdm_cache_info {
     pub limit_bytes: u64,
     /// The folder; empty where there is none.
     pub path: [::core::ffi::c_char; 1024usize],
-    /// Why there is none, or it can not be used; else empty.
+    /// Why there is none, or it can not be used or written to; else empty.
     pub problem: [::core::ffi::c_char; 1024usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -978,6 +1005,119 @@ unsafe extern "C" {
         limit_bytes: u64,
         out_entry_count: *mut u64,
         out_size_bytes: *mut u64,
+    ) -> rdm_status;
+}
+/** `name` is what the loader was given, a path or a soname; `used` is 1 where that file was taken, and `result` is then
+ its path, else the loader's text or why the file was not taken. Both are valid during the call.*/
+pub type rdm_attempt_handler = ::core::option::Option<
+    unsafe extern "C" fn(
+        name: *const ::core::ffi::c_char,
+        result: *const ::core::ffi::c_char,
+        used: i32,
+        user_data: *mut ::core::ffi::c_void,
+    ),
+>;
+unsafe extern "C" {
+    /** Calls `handler` for each attempt at a library of the driver, in order, in the latest opening of it: none where it
+ was not opened yet (rdm_probe_driver), or looks for none (`sim`). Errors: RDM_ERROR_UNKNOWN_DRIVER,
+ RDM_ERROR_INVALID_ARGUMENT for a null handler.*/
+    pub fn rdm_driver_attempts(
+        driver: *const ::core::ffi::c_char,
+        handler: rdm_attempt_handler,
+        user_data: *mut ::core::ffi::c_void,
+    ) -> rdm_status;
+}
+unsafe extern "C" {
+    /** Opens a driver by name as rdm_probe_driver does and describes one of its devices. The driver is asked for the
+ device's properties and for nothing else, which makes no context there. Errors: those of rdm_probe_driver,
+ RDM_ERROR_NO_DEVICE, RDM_ERROR_INVALID_DEVICE, the driver's; RDM_ERROR_UNSUPPORTED for `sim` unless the process uses
+ it already.*/
+    pub fn rdm_probe_device(
+        driver: *const ::core::ffi::c_char,
+        device_index: i32,
+        out_info: *mut rdm_device_info,
+    ) -> rdm_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct rdm_device_node {
+    pub struct_size: u32,
+    /// The others but `path` and `driver` are 0 and empty where it does not exist.
+    pub exists: i32,
+    /// 1 where this process may open it for reading and writing, as its mode and owner say. It is not opened.
+    pub accessible: i32,
+    /// The permission bits, such as 0660.
+    pub mode: u32,
+    pub owner_id: u32,
+    pub group_id: u32,
+    /// The driver that needs it: "hip" or "cuda".
+    pub driver: [::core::ffi::c_char; 16usize],
+    pub path: [::core::ffi::c_char; 128usize],
+    /// The group's name, or its number where it has none.
+    pub group: [::core::ffi::c_char; 64usize],
+    /// Where it is not accessible: why, and the remedy, in the form "WHY; REMEDY".
+    pub problem: [::core::ffi::c_char; 1024usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of rdm_device_node"][::core::mem::size_of::<rdm_device_node>() - 1256usize];
+    [
+        "Alignment of rdm_device_node",
+    ][::core::mem::align_of::<rdm_device_node>() - 4usize];
+    [
+        "Offset of field: rdm_device_node::struct_size",
+    ][::core::mem::offset_of!(rdm_device_node, struct_size) - 0usize];
+    [
+        "Offset of field: rdm_device_node::exists",
+    ][::core::mem::offset_of!(rdm_device_node, exists) - 4usize];
+    [
+        "Offset of field: rdm_device_node::accessible",
+    ][::core::mem::offset_of!(rdm_device_node, accessible) - 8usize];
+    [
+        "Offset of field: rdm_device_node::mode",
+    ][::core::mem::offset_of!(rdm_device_node, mode) - 12usize];
+    [
+        "Offset of field: rdm_device_node::owner_id",
+    ][::core::mem::offset_of!(rdm_device_node, owner_id) - 16usize];
+    [
+        "Offset of field: rdm_device_node::group_id",
+    ][::core::mem::offset_of!(rdm_device_node, group_id) - 20usize];
+    [
+        "Offset of field: rdm_device_node::driver",
+    ][::core::mem::offset_of!(rdm_device_node, driver) - 24usize];
+    [
+        "Offset of field: rdm_device_node::path",
+    ][::core::mem::offset_of!(rdm_device_node, path) - 40usize];
+    [
+        "Offset of field: rdm_device_node::group",
+    ][::core::mem::offset_of!(rdm_device_node, group) - 168usize];
+    [
+        "Offset of field: rdm_device_node::problem",
+    ][::core::mem::offset_of!(rdm_device_node, problem) - 232usize];
+};
+impl Default for rdm_device_node {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+/// `node` is valid during the call.
+pub type rdm_device_node_handler = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: *const rdm_device_node,
+        user_data: *mut ::core::ffi::c_void,
+    ),
+>;
+unsafe extern "C" {
+    /** Calls `handler` for each device node that a driver of this build needs: AMD's /dev/kfd and /dev/dri/renderD*, and
+ NVIDIA's /dev/nvidiactl, /dev/nvidia-uvm and /dev/nvidia0 and so on. Those without a number are named also where they
+ do not exist. Loads no driver and opens no node. Errors: RDM_ERROR_INVALID_ARGUMENT for a null handler.*/
+    pub fn rdm_device_nodes(
+        handler: rdm_device_node_handler,
+        user_data: *mut ::core::ffi::c_void,
     ) -> rdm_status;
 }
 /// A handle-like value in the call log is 0 where the call has none.

@@ -116,6 +116,13 @@ static int cuda_kernel_argument_count(void *function) {
   return -1;
 }
 
+static int cuda_kernel_argument_size(void *function, unsigned index) {
+  size_t offset = 0;
+  size_t size = 0;
+  if (state->library.cuFuncGetParamInfo == NULL || function == NULL) return -1;
+  return state->library.cuFuncGetParamInfo(function, index, &offset, &size) == RDM_HIP_SUCCESS ? (int)size : -1;
+}
+
 static int cuda_get_device_properties(rdm__device_properties *properties, int device) {
   const rdm__cuda_library *library = &state->library;
   if (properties == NULL) return RDM_HIP_INVALID_VALUE;
@@ -274,6 +281,7 @@ static void fill_table(cuda_state *made) {
   table->rtc_error_string = cuda_rtc_error_string;
   table->call_name = cuda_call_name;
   table->kernel_argument_count = cuda_kernel_argument_count;
+  table->kernel_argument_size = cuda_kernel_argument_size;
   table->name = "cuda";
   table->architecture_option = "--gpu-architecture=";
   table->compiles_one_at_a_time = false;

@@ -136,18 +136,22 @@ static rdm_status fail_runtime(const runtime_search *search, const char *what, c
 
 static rdm_status find_runtime(runtime_search *search, void **out_handle) {
   const char *explicit_path = rdm__loader_variable("RDM_CUDART_LIBRARY");
+  void *handle = rdm__loader_find_loaded(driver_name, "libcudart.so", runtime_sonames);
+  if (handle != NULL) {
+    if (explicit_path != NULL) {
+      rdm__loader_note(driver_name, explicit_path,
+                       "not opened: the process has a CUDA runtime loaded already, which wins");
+    }
+    *out_handle = handle;
+    if (take_runtime(handle, search)) return RDM_OK;
+    return fail_runtime(search, "the CUDA runtime that this process has loaded can not be used",
+                        "run with CUDA 12 or 13 and a driver that carries it");
+  }
   if (explicit_path != NULL) {
     *out_handle = rdm__loader_open(driver_name, explicit_path);
     if (take_runtime(*out_handle, search)) return RDM_OK;
     return fail_runtime(search, "RDM_CUDART_LIBRARY names a library that can not be used",
                         "correct it, or unset it to search the usual places");
-  }
-  void *handle = rdm__loader_find_loaded(driver_name, "libcudart.so", runtime_sonames);
-  if (handle != NULL) {
-    *out_handle = handle;
-    if (take_runtime(handle, search)) return RDM_OK;
-    return fail_runtime(search, "the CUDA runtime that this process has loaded can not be used",
-                        "run with CUDA 12 or 13 and a driver that carries it");
   }
   handle = search_variable("CUDA_HOME", "lib64", search);
   if (handle == NULL) handle = search_variable("CUDA_PATH", "lib64", search);

@@ -140,6 +140,8 @@ typedef struct rdm__driver {
   const char *(*call_name)(rdm__call call);
   /* How many arguments a kernel takes, -1 where the driver can not tell. Makes no call that is logged or can fail. */
   int (*kernel_argument_count)(void *function);
+  /* The size in bytes of the argument with this index, counted from 0; the same otherwise. */
+  int (*kernel_argument_size)(void *function, unsigned index);
 
   const char *name;
   /* What stands before the architecture in the compiler's options. */

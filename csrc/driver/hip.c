@@ -50,6 +50,12 @@ static int hip_kernel_argument_count(void *function) {
   return -1;
 }
 
+static int hip_kernel_argument_size(void *function, unsigned index) {
+  (void)function;
+  (void)index;
+  return -1;
+}
+
 static void copy_text(char *out, size_t capacity, const char *text, size_t text_capacity) {
   size_t length = strnlen(text, text_capacity);
   if (length >= capacity) length = capacity - 1;
@@ -166,6 +172,7 @@ static void fill_table(hip_state *made) {
   table->error_string = hip_error_string;
   table->call_name = hip_call_name;
   table->kernel_argument_count = hip_kernel_argument_count;
+  table->kernel_argument_size = hip_kernel_argument_size;
   table->name = "hip";
   table->compiles_one_at_a_time = true;
   table->fault_is_process_wide = true;

@@ -103,6 +103,19 @@ static rdm_status find_runtime(rdm__hip_library *library, void **out_handle) {
   verdict worst = NO_LIBRARY;
   void *handle = NULL;
   const char *explicit_path = rdm__loader_variable("RDM_HIP_LIBRARY");
+  /* Two HIP runtimes in one process do not work, so one that is there is taken or nothing is, whatever
+   * RDM_HIP_LIBRARY names. */
+  handle = rdm__loader_find_loaded(driver_name, "libamdhip64", runtime_sonames);
+  if (handle != NULL) {
+    worst = judge_runtime(handle, library);
+    if (explicit_path != NULL) {
+      rdm__loader_note(driver_name, explicit_path,
+                       "not opened: the process has a HIP runtime loaded already, which wins");
+    }
+    if (worst != TAKEN) return fail_search(worst, "that this process has loaded");
+    *out_handle = handle;
+    return RDM_OK;
+  }
   if (explicit_path != NULL) {
     handle = rdm__loader_open(driver_name, explicit_path);
     worst = handle != NULL ? judge_runtime(handle, library) : NO_LIBRARY;
@@ -117,14 +130,6 @@ static rdm_status find_runtime(rdm__hip_library *library, void **out_handle) {
                      "RDM_HIP_LIBRARY names a library that can not be used: %s; correct it, or unset it to search the "
                      "usual places",
                      tried);
-  }
-  /* Two HIP runtimes in one process do not work, so one that is there is taken or nothing is. */
-  handle = rdm__loader_find_loaded(driver_name, "libamdhip64", runtime_sonames);
-  if (handle != NULL) {
-    worst = judge_runtime(handle, library);
-    if (worst != TAKEN) return fail_search(worst, "that this process has loaded");
-    *out_handle = handle;
-    return RDM_OK;
   }
   const char *rocm_path = rdm__loader_variable("ROCM_PATH");
   if (rocm_path != NULL) {

@@ -280,8 +280,8 @@ RDM_API rdm_status rdm_device_get_info(rdm_device device, rdm_device_info *out_i
  */
 RDM_API rdm_status rdm_device_make_current(rdm_device device);
 
-/* Commits and waits for every stream of the device that has an encoder. Errors as rdm_stream_synchronize. */
-RDM_API rdm_status rdm_device_synchronize(rdm_device device);
+/* Commits and waits for every stream of the device, `timeout_ns` in all at most. Errors as rdm_stream_synchronize. */
+RDM_API rdm_status rdm_device_synchronize(rdm_device device, uint64_t timeout_ns);
 
 /*
  * Destroys every encoder of every device. The streams stay: their next use makes a fresh encoder, and an encoder
@@ -370,7 +370,8 @@ RDM_API rdm_status rdm_thread_local_stream_get_shared(int32_t device_index, rdm_
 
 /*
  * Ends the handle. The streams that threads resolved it to are released as each of those threads next resolves a
- * thread-local stream or ends; one that is a thread's default stream lasts until the default changes.
+ * handle that it has not resolved before, or ends; one that is a thread's default stream lasts until the default
+ * changes.
  */
 RDM_API rdm_status rdm_thread_local_stream_release(rdm_thread_local_stream stream);
 
@@ -408,13 +409,15 @@ typedef struct rdm_launch_config {
   uint32_t grid[3];
   uint32_t block[3];
   uint32_t shared_memory_bytes;
+  /* Null, or the size of each argument's value, to be checked against the kernel's where the driver can tell. */
+  const uint32_t *argument_sizes_bytes;
 } rdm_launch_config;
 
 /*
  * Launches a kernel. `arguments` has `argument_count` pointers, one to each kernel argument; the values are copied
  * before the call returns. Errors: RDM_ERROR_LAUNCH names the kernel and the sizes, and the device stays usable;
- * RDM_ERROR_WRONG_DEVICE for a kernel of another device; RDM_ERROR_INVALID_ARGUMENT for an argument count that the
- * kernel does not have, where the driver can tell; RDM_ERROR_DEVICE_FAULT.
+ * RDM_ERROR_WRONG_DEVICE for a kernel of another device; RDM_ERROR_INVALID_ARGUMENT for an argument count, or a size in
+ * argument_sizes_bytes, that the kernel does not have, where the driver can tell; RDM_ERROR_DEVICE_FAULT.
  */
 RDM_API rdm_status rdm_encoder_launch(rdm_encoder encoder, rdm_kernel kernel, const rdm_launch_config *config,
                                       void *const *arguments, uint32_t argument_count);
@@ -472,7 +475,7 @@ enum {
  */
 RDM_API rdm_status rdm_event_create(rdm_device device, uint32_t flags, rdm_event *out_event);
 
-/* Gives the event back to the pool. Work that waits for it still does. May destroy it where the pool is full. */
+/* Gives the event back to the pool. Work that waits for it still does. Makes no driver call. */
 RDM_API rdm_status rdm_event_release(rdm_event event);
 
 /*
@@ -530,6 +533,14 @@ typedef struct rdm_module_source {
  */
 RDM_API rdm_status rdm_module_get(rdm_device device, const rdm_module_source *source, rdm_module *out_module);
 
+/*
+ * The same, with another thread's build of that module waited for at most `timeout_ns`. What no other thread is
+ * building the call builds itself, which takes as long as it takes. Errors: RDM_ERROR_TIMEOUT and RDM_ERROR_WATCHDOG,
+ * with the build going on.
+ */
+RDM_API rdm_status rdm_module_get_within(rdm_device device, const rdm_module_source *source, uint64_t timeout_ns,
+                                         rdm_module *out_module);
+
 /* A kernel of a module by its name. Errors: RDM_ERROR_KERNEL_NOT_FOUND. */
 RDM_API rdm_status rdm_module_get_kernel(rdm_module module, const char *name, rdm_kernel *out_kernel);
 
@@ -557,9 +568,10 @@ RDM_API rdm_status rdm_code_get(const char *architecture, const rdm_module_sourc
 /* ---- The cache of compiled code on disk ------------------------------------------------------------------------ */
 
 /*
- * Where: RDM_CACHE_DIR (empty: no cache), else $XDG_CACHE_HOME/rocm-device-map, else $HOME/.cache/rocm-device-map. The
- * folder must belong to this user and be writable by nobody else. It holds at most RDM_CACHE_MAX_BYTES, 1 GiB where
- * that is not set; the least recently used entries go first. The functions here load no driver.
+ * Where: RDM_CACHE_DIR (empty: no cache), else $XDG_CACHE_HOME/rocm-device-map, else $HOME/.cache/rocm-device-map; an
+ * absolute path. The folder must belong to this user and be writable by nobody else. It holds at most
+ * RDM_CACHE_MAX_BYTES, 1 GiB where that is not set; the least recently used entries go first. The functions here load
+ * no driver.
  */
 typedef struct rdm_cache_info {
   uint32_t struct_size;
@@ -570,7 +582,7 @@ typedef struct rdm_cache_info {
   uint64_t limit_bytes;
   /* The folder; empty where there is none. */
   char path[1024];
-  /* Why there is none, or it can not be used; else empty. */
+  /* Why there is none, or it can not be used or written to; else empty. */
   char problem[1024];
 } rdm_cache_info;
 
@@ -591,6 +603,62 @@ RDM_API rdm_status rdm_cache_check(int32_t remove_damaged, rdm_cache_handler han
  * may be null, say how much went. Errors as rdm_cache_check.
  */
 RDM_API rdm_status rdm_cache_prune(uint64_t limit_bytes, uint64_t *out_entry_count, uint64_t *out_size_bytes);
+
+/* ---- Diagnosis ------------------------------------------------------------------------------------------------- */
+
+/*
+ * What a program such as `rdm doctor` is made of. None of these functions builds a device, makes one current or chooses
+ * the process's driver. A driver's library, once opened, may stay loaded; AMD's runtime attaches to every GPU that
+ * ROCR_VISIBLE_DEVICES leaves it as soon as it is initialized, whoever asks for what.
+ */
+
+/* `name` is what the loader was given, a path or a soname; `used` is 1 where that file was taken, and `result` is then
+ * its path, else the loader's text or why the file was not taken. Both are valid during the call. */
+typedef void (*rdm_attempt_handler)(const char *name, const char *result, int32_t used, void *user_data);
+
+/*
+ * Calls `handler` for each attempt at a library of the driver, in order, in the latest opening of it: none where it
+ * was not opened yet (rdm_probe_driver), or looks for none (`sim`). Errors: RDM_ERROR_UNKNOWN_DRIVER,
+ * RDM_ERROR_INVALID_ARGUMENT for a null handler.
+ */
+RDM_API rdm_status rdm_driver_attempts(const char *driver, rdm_attempt_handler handler, void *user_data);
+
+/*
+ * Opens a driver by name as rdm_probe_driver does and describes one of its devices. The driver is asked for the
+ * device's properties and for nothing else, which makes no context there. Errors: those of rdm_probe_driver,
+ * RDM_ERROR_NO_DEVICE, RDM_ERROR_INVALID_DEVICE, the driver's; RDM_ERROR_UNSUPPORTED for `sim` unless the process uses
+ * it already.
+ */
+RDM_API rdm_status rdm_probe_device(const char *driver, int32_t device_index, rdm_device_info *out_info);
+
+typedef struct rdm_device_node {
+  uint32_t struct_size;
+  /* The others but `path` and `driver` are 0 and empty where it does not exist. */
+  int32_t exists;
+  /* 1 where this process may open it for reading and writing, as its mode and owner say. It is not opened. */
+  int32_t accessible;
+  /* The permission bits, such as 0660. */
+  uint32_t mode;
+  uint32_t owner_id;
+  uint32_t group_id;
+  /* The driver that needs it: "hip" or "cuda". */
+  char driver[16];
+  char path[128];
+  /* The group's name, or its number where it has none. */
+  char group[64];
+  /* Where it is not accessible: why, and the remedy, in the form "WHY; REMEDY". */
+  char problem[1024];
+} rdm_device_node;
+
+/* `node` is valid during the call. */
+typedef void (*rdm_device_node_handler)(const rdm_device_node *node, void *user_data);
+
+/*
+ * Calls `handler` for each device node that a driver of this build needs: AMD's /dev/kfd and /dev/dri/renderD*, and
+ * NVIDIA's /dev/nvidiactl, /dev/nvidia-uvm and /dev/nvidia0 and so on. Those without a number are named also where they
+ * do not exist. Loads no driver and opens no node. Errors: RDM_ERROR_INVALID_ARGUMENT for a null handler.
+ */
+RDM_API rdm_status rdm_device_nodes(rdm_device_node_handler handler, void *user_data);
 
 /* ---- The simulated driver -------------------------------------------------------------------------------------- */
 

@@ -60,7 +60,7 @@ static void refuse_device(uint64_t bits, rdm_status expected, const char *text) 
   void *pointer = &info;
   EXPECT_ERROR(rdm_device_get_info(device, &info), expected, text);
   EXPECT_ERROR(rdm_device_make_current(device), expected, text);
-  EXPECT_ERROR(rdm_device_synchronize(device), expected, text);
+  EXPECT_ERROR(rdm_device_synchronize(device, RDM_WAIT_FOREVER), expected, text);
   EXPECT_ERROR(rdm_event_create(device, 0, &event), expected, text);
   EXPECT_ERROR(rdm_memory_allocate(device, 16, &pointer), expected, text);
   EXPECT_ERROR(rdm_host_memory_allocate(device, 16, &pointer), expected, text);

@@ -3,7 +3,8 @@
 #  - every global symbol of the static library begins with rdm_;
 #  - the symbols with default visibility are the header's functions, all of them and no others, in both libraries;
 #  - nothing runs when the library is loaded, and no destructor when the process exits;
-#  - the shared library has its soname and is never unloaded.
+#  - the shared library has its soname and is never unloaded;
+#  - it asks for no static thread-local storage, which a process that loads it late may not have left.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -41,6 +42,7 @@ if readelf -SW "$static" | grep -E '\.(init_array|fini_array|ctors|dtors)'; then
 fi
 readelf -dW "$shared" | grep -q 'SONAME.*\[librocm_device_map\.so\.0\]' || complain "$shared has another soname"
 readelf -dW "$shared" | grep -q 'NODELETE' || complain "$shared can be unloaded"
+if readelf -dW "$shared" | grep 'STATIC_TLS'; then complain "$shared asks for static thread-local storage"; fi
 
 echo "check_symbols: $(wc -l <<< "$declared") functions, $(wc -l <<< "$defined") global symbols, $failures complaints"
 [ "$failures" = 0 ]

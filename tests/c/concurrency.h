@@ -5,14 +5,22 @@
 #include "test.h"
 
 extern const test_case first_use_tests[];
+extern const test_body first_use_bodies[];
 extern const test_case current_device_tests[];
 extern const test_case stream_tests[];
 extern const test_case encoder_tests[];
 extern const test_case event_tests[];
 extern const test_case handler_tests[];
 extern const test_case fault_tests[];
+extern const test_body fault_bodies[];
 extern const test_case exit_tests[];
 extern const test_body exit_bodies[];
+extern const test_case lifetime_tests[];
+extern const test_case random_tests[];
+extern const test_case bound_tests[];
+extern const test_case failure_tests[];
+extern const test_case closing_tests[];
+extern const test_body closing_bodies[];
 extern const test_case fork_tests[];
 extern const test_body fork_bodies[];
 

@@ -59,7 +59,7 @@ static void use_device(int32_t index, uint32_t kind, work_buffers *buffers) {
       CHECK_OK(rdm_stream_finalize(streams[index]));
       break;
     default:
-      CHECK_OK(rdm_device_synchronize(kernels[index].device));
+      CHECK_OK(rdm_device_synchronize(kernels[index].device, RDM_WAIT_FOREVER));
       break;
   }
 }
@@ -101,7 +101,7 @@ static void *use_cached_stream(void *argument) {
   return NULL;
 }
 
-static void a_cached_stream_is_used_on_its_device_by_a_fresh_thread(void) {
+static void field_log_04_a_cached_stream_is_used_on_its_device_by_a_fresh_thread(void) {
   test_use_sim(2);
   make_streams_and_events(1, 1);
   test_join_thread(test_start_thread(use_cached_stream, NULL));
@@ -139,7 +139,7 @@ static void ignore_status(rdm_status status, void *user_data) {
   (void)user_data;
 }
 
-static void fresh_threads_of_a_process_on_device_2_leave_device_0_alone(void) {
+static void field_log_03_fresh_threads_of_a_process_on_device_2_leave_device_0_alone(void) {
   test_use_sim(DEVICES);
   make_streams_and_events(2, 2);
   rdm_encoder encoder;
@@ -161,11 +161,11 @@ static void fresh_threads_of_a_process_on_device_2_leave_device_0_alone(void) {
 
 const test_case current_device_tests[] = {
     {.name = "every_call_runs_on_the_device_it_names", .function = every_call_runs_on_the_device_it_names},
-    {.name = "a_cached_stream_is_used_on_its_device_by_a_fresh_thread",
-     .function = a_cached_stream_is_used_on_its_device_by_a_fresh_thread},
+    {.name = "field_log_04_a_cached_stream_is_used_on_its_device_by_a_fresh_thread",
+     .function = field_log_04_a_cached_stream_is_used_on_its_device_by_a_fresh_thread},
     {.name = "make_current_holds_after_other_code_moved_the_device",
      .function = make_current_holds_after_other_code_moved_the_device},
-    {.name = "fresh_threads_of_a_process_on_device_2_leave_device_0_alone",
-     .function = fresh_threads_of_a_process_on_device_2_leave_device_0_alone},
+    {.name = "field_log_03_fresh_threads_of_a_process_on_device_2_leave_device_0_alone",
+     .function = field_log_03_fresh_threads_of_a_process_on_device_2_leave_device_0_alone},
     {0},
 };

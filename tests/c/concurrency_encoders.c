@@ -40,7 +40,7 @@ static void use_maps_at_random(unsigned number) {
     }
     if (i % 16 == 0) CHECK_OK(rdm_stream_finalize(stream));
     if ((unsigned)i % 512 == number) CHECK_OK(rdm_clear_encoders());
-    if (i % 512 == 7) CHECK_OK(rdm_device_synchronize(map_devices[device]));
+    if (i % 512 == 7) CHECK_OK(rdm_device_synchronize(map_devices[device], RDM_WAIT_FOREVER));
     if (i % 64 == 0) {
       rdm_stream own;
       CHECK_OK(rdm_stream_create(device, &own));
@@ -49,14 +49,14 @@ static void use_maps_at_random(unsigned number) {
   }
 }
 
-static void maps_used_by_32_threads_keep_one_stream_for_each_key(void) {
+static void field_log_05_maps_used_by_32_threads_keep_one_stream_for_each_key(void) {
   test_use_sim(MAP_DEVICES);
   for (int32_t i = 0; i < MAP_DEVICES; i++) CHECK_OK(rdm_device_get(i, &map_devices[i]));
   pthread_barrier_init(&barrier, NULL, MAP_THREADS);
   test_run_threads(MAP_THREADS, use_maps_at_random);
 }
 
-static void ten_thousand_streams_keep_the_handles_that_were_given_out(void) {
+static void field_log_05_ten_thousand_streams_keep_the_handles_that_were_given_out(void) {
   test_use_sim(1);
   enum { STREAMS = 10000 };
   rdm_stream *streams = malloc(STREAMS * sizeof *streams);
@@ -87,7 +87,7 @@ static void *submit_to_encoder(void *argument) {
   return NULL;
 }
 
-static void an_encoder_cleared_by_another_thread_is_stale_everywhere(void) {
+static void field_log_05_an_encoder_cleared_by_another_thread_is_stale_everywhere(void) {
   test_use_sim(1);
   rdm_stream stream;
   rdm_encoder encoder;
@@ -226,13 +226,13 @@ static void a_stream_released_while_others_use_it_is_stale_and_nothing_worse(voi
 }
 
 const test_case encoder_tests[] = {
-    {.name = "maps_used_by_32_threads_keep_one_stream_for_each_key",
-     .function = maps_used_by_32_threads_keep_one_stream_for_each_key,
+    {.name = "field_log_05_maps_used_by_32_threads_keep_one_stream_for_each_key",
+     .function = field_log_05_maps_used_by_32_threads_keep_one_stream_for_each_key,
      .limit_seconds = 120},
-    {.name = "ten_thousand_streams_keep_the_handles_that_were_given_out",
-     .function = ten_thousand_streams_keep_the_handles_that_were_given_out},
-    {.name = "an_encoder_cleared_by_another_thread_is_stale_everywhere",
-     .function = an_encoder_cleared_by_another_thread_is_stale_everywhere},
+    {.name = "field_log_05_ten_thousand_streams_keep_the_handles_that_were_given_out",
+     .function = field_log_05_ten_thousand_streams_keep_the_handles_that_were_given_out},
+    {.name = "field_log_05_an_encoder_cleared_by_another_thread_is_stale_everywhere",
+     .function = field_log_05_an_encoder_cleared_by_another_thread_is_stale_everywhere},
     {.name = "clearing_commits_open_batches_and_loses_no_work",
      .function = clearing_commits_open_batches_and_loses_no_work},
     {.name = "synchronize_waits_for_work_of_an_encoder_that_was_cleared",

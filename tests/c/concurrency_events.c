@@ -2,10 +2,12 @@
 #include "calls.h"
 #include "concurrency.h"
 #include "other_code.h"
+#include "driver/driver.h"
 #include "work.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- The pool -------------------------------------------------------------------------------------------------- */
 
@@ -53,7 +55,7 @@ static void use_events_at_random(unsigned number) {
   }
 }
 
-static void pooled_events_keep_to_their_device_and_flags(void) {
+static void field_log_08_pooled_events_keep_to_their_device_and_flags(void) {
   set_up(DEVICES);
   test_run_threads(THREADS, use_events_at_random);
   call_list list = calls_read(0);
@@ -88,7 +90,7 @@ static void a_pool_is_bounded(void) {
   free(events);
 }
 
-static void a_record_that_fails_leaves_the_event_not_recorded(void) {
+static void field_log_08_a_record_that_fails_leaves_the_event_not_recorded(void) {
   set_up(1);
   rdm_encoder encoder;
   rdm_event event;
@@ -148,7 +150,7 @@ static void an_event_orders_work_of_two_devices(void) {
 
 /* ---- Lives ------------------------------------------------------------------------------------------------------ */
 
-static void an_event_outlives_its_stream_and_its_encoder(void) {
+static void field_log_09_an_event_outlives_its_stream_and_its_encoder(void) {
   set_up(1);
   rdm_stream stream;
   rdm_encoder encoder;
@@ -228,7 +230,7 @@ static void release_or_query(unsigned number) {
   stop = true;
 }
 
-static void a_handle_released_at_any_moment_is_stale_and_never_foreign(void) {
+static void field_log_09_a_handle_released_at_any_moment_is_stale_and_never_foreign(void) {
   set_up(1);
   test_run_threads(4, release_or_query);
 }
@@ -245,7 +247,7 @@ static rdm_event make_pending_event(void) {
   return event;
 }
 
-static void polling_a_pending_event_leaves_no_error_for_a_later_launch(void) {
+static void field_log_13_polling_a_pending_event_leaves_no_error_for_a_later_launch(void) {
   set_up(2);
   rdm_event event = make_pending_event();
   for (int i = 0; i < 1000; i++) CHECK_STATUS(rdm_event_query(event), RDM_NOT_READY);
@@ -307,19 +309,115 @@ static void an_error_pending_from_other_code_is_left_by_calls_that_succeed(void)
   CHECK_THAT(pending == INVALID_DEVICE, "other code's pending error 101 became %d", pending);
 }
 
+/* Every wait and query of ours, with the device held and let go, on a thread where other code's error is pending. */
+static void field_log_13_an_error_pending_from_other_code_outlives_our_polls(void) {
+  set_up(2);
+  rdm_stream stream;
+  rdm_encoder encoder;
+  rdm_event event = make_pending_event();
+  leave_an_error();
+  uint64_t polls = calls_made("hipEventQuery");
+  for (int i = 0; i < 1000; i++) CHECK_STATUS(rdm_event_query(event), RDM_NOT_READY);
+  CHECK(calls_made("hipEventQuery") >= polls + 1000);
+  CHECK(other_code_peeks_at_last_error() == INVALID_DEVICE);
+  CHECK_STATUS(rdm_event_wait(event, 5 * TEST_MILLISECOND), RDM_ERROR_TIMEOUT);
+  CHECK_STATUS(rdm_stream_synchronize(streams[0], 5 * TEST_MILLISECOND), RDM_ERROR_TIMEOUT);
+  CHECK_STATUS(rdm_device_synchronize(kernels[0].device, 5 * TEST_MILLISECOND), RDM_ERROR_TIMEOUT);
+  CHECK(other_code_peeks_at_last_error() == INVALID_DEVICE);
+  /* An ended stream whose queue still has work is passed over by the next one. */
+  CHECK_OK(rdm_stream_create(0, &stream));
+  CHECK_OK(rdm_encoder_get(stream, &encoder));
+  CHECK_OK(rdm_encoder_record_event(encoder, event));
+  CHECK_OK(rdm_stream_release(stream));
+  CHECK_OK(rdm_stream_create(0, &stream));
+  CHECK_OK(rdm_encoder_get(stream, &encoder));
+  CHECK(other_code_peeks_at_last_error() == INVALID_DEVICE);
+  CHECK_OK(rdm_sim_hold(0, 0));
+  CHECK_OK(rdm_event_wait(event, RDM_WAIT_FOREVER));
+  CHECK_OK(rdm_event_query(event));
+  CHECK_OK(rdm_stream_synchronize(streams[0], RDM_WAIT_FOREVER));
+  CHECK_OK(rdm_device_synchronize(kernels[0].device, RDM_WAIT_FOREVER));
+  CHECK(other_code_peeks_at_last_error() == INVALID_DEVICE);
+  /* What fails of ours is told as ours, and is not other code's. */
+  CHECK_OK(rdm_sim_inject("hipEventQuery", 1, 1, RDM_HIP_INVALID_VALUE, 0));
+  CHECK_STATUS(rdm_event_query(event), RDM_ERROR_DRIVER);
+  rdm_error error = {.struct_size = sizeof error};
+  CHECK_OK(rdm_last_error(&error));
+  CHECK_THAT(error.driver_code == RDM_HIP_INVALID_VALUE && strcmp(error.call, "hipEventQuery") == 0, "%s",
+             error.message);
+  CHECK(other_code_peeks_at_last_error() == INVALID_DEVICE);
+}
+
+static atomic_uint polls_ended;
+
+static void poll_with_an_error_pending(unsigned number) {
+  leave_an_error();
+  rdm_status status;
+  do {
+    status = number % 2 == 0 ? rdm_event_query(shared_event) : rdm_event_wait(shared_event, TEST_MILLISECOND);
+  } while (status == RDM_NOT_READY || status == RDM_ERROR_TIMEOUT);
+  CHECK_STATUS(status, RDM_ERROR_DEVICE_FAULT);
+  CHECK(strstr(rdm_last_error_message(), "hipErrorIllegalAddress") != NULL);
+  polls_ended++;
+}
+
+static void *fault_soon(void *argument) {
+  (void)argument;
+  test_sleep_ns(50 * TEST_MILLISECOND);
+  CHECK_OK(rdm_sim_fault(0, RDM_HIP_ILLEGAL_ADDRESS));
+  return NULL;
+}
+
+static void many_threads_with_errors_pending_poll_at_once_and_see_a_fault(void) {
+  set_up(2);
+  shared_event = make_pending_event();
+  pthread_t thread = test_start_thread(fault_soon, NULL);
+  test_run_threads(THREADS, poll_with_an_error_pending);
+  test_join_thread(thread);
+  CHECK(polls_ended == THREADS);
+  CHECK_OK(work_on_new_stream(1, 1));
+}
+
+/* The runtime refuses what is not permitted while a stream captures: an error like another, and no fault. */
+static void field_log_16_a_call_refused_during_a_capture_latches_nothing(void) {
+  enum { CAPTURE_UNSUPPORTED = 900 };
+  set_up(1);
+  rdm_event event;
+  rdm_encoder encoder;
+  CHECK_OK(rdm_encoder_get(streams[0], &encoder));
+  CHECK_OK(rdm_event_create(kernels[0].device, RDM_EVENT_DEFAULT, &event));
+  CHECK_OK(rdm_encoder_record_event(encoder, event));
+  CHECK_OK(rdm_sim_inject("hipEventQuery", 1, 3, CAPTURE_UNSUPPORTED, 0));
+  for (int i = 0; i < 3; i++) CHECK_STATUS(rdm_event_query(event), RDM_ERROR_DRIVER);
+  rdm_error error = {.struct_size = sizeof error};
+  CHECK_OK(rdm_last_error(&error));
+  CHECK(error.driver_code == CAPTURE_UNSUPPORTED && other_code_peeks_at_last_error() == 0);
+  CHECK_OK(rdm_event_wait(event, RDM_WAIT_FOREVER));
+  CHECK_OK(work_on_new_stream(0, 1));
+}
+
 const test_case event_tests[] = {
-    {.name = "pooled_events_keep_to_their_device_and_flags", .function = pooled_events_keep_to_their_device_and_flags},
+    {.name = "field_log_13_an_error_pending_from_other_code_outlives_our_polls",
+     .function = field_log_13_an_error_pending_from_other_code_outlives_our_polls},
+    {.name = "many_threads_with_errors_pending_poll_at_once_and_see_a_fault",
+     .function = many_threads_with_errors_pending_poll_at_once_and_see_a_fault,
+     .writes_to_standard_error = true},
+    {.name = "field_log_16_a_call_refused_during_a_capture_latches_nothing",
+     .function = field_log_16_a_call_refused_during_a_capture_latches_nothing},
+    {.name = "field_log_08_pooled_events_keep_to_their_device_and_flags",
+     .function = field_log_08_pooled_events_keep_to_their_device_and_flags},
     {.name = "a_pool_is_bounded", .function = a_pool_is_bounded},
-    {.name = "a_record_that_fails_leaves_the_event_not_recorded",
-     .function = a_record_that_fails_leaves_the_event_not_recorded},
+    {.name = "field_log_08_a_record_that_fails_leaves_the_event_not_recorded",
+     .function = field_log_08_a_record_that_fails_leaves_the_event_not_recorded},
     {.name = "an_event_orders_work_of_two_devices", .function = an_event_orders_work_of_two_devices},
-    {.name = "an_event_outlives_its_stream_and_its_encoder", .function = an_event_outlives_its_stream_and_its_encoder},
+    {.name = "field_log_09_an_event_outlives_its_stream_and_its_encoder",
+     .function = field_log_09_an_event_outlives_its_stream_and_its_encoder},
     {.name = "an_event_released_while_others_wait_ends_their_waits",
      .function = an_event_released_while_others_wait_ends_their_waits},
-    {.name = "a_handle_released_at_any_moment_is_stale_and_never_foreign",
-     .function = a_handle_released_at_any_moment_is_stale_and_never_foreign},
-    {.name = "polling_a_pending_event_leaves_no_error_for_a_later_launch",
-     .function = polling_a_pending_event_leaves_no_error_for_a_later_launch},
+    {.name = "field_log_09_a_handle_released_at_any_moment_is_stale_and_never_foreign",
+     .function = field_log_09_a_handle_released_at_any_moment_is_stale_and_never_foreign},
+    {.name = "field_log_13_polling_a_pending_event_leaves_no_error_for_a_later_launch",
+     .function = field_log_13_polling_a_pending_event_leaves_no_error_for_a_later_launch},
     {.name = "not_ready_leaves_the_threads_last_error_as_it_is",
      .function = not_ready_leaves_the_threads_last_error_as_it_is},
     {.name = "an_error_pending_from_other_code_is_not_blamed_on_us",

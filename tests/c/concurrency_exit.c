@@ -216,11 +216,11 @@ static void check_exits(const char *body, int expected_code, int times) {
   free(outcome);
 }
 
-static void main_returns_while_detached_threads_own_streams(void) {
+static void field_log_18_main_returns_while_detached_threads_own_streams(void) {
   check_exits("return_from_main", 7, 10);
 }
 
-static void exit_is_called_while_threads_work(void) {
+static void field_log_19_exit_is_called_while_threads_work(void) {
   check_exits("call_exit", 3, 5);
 }
 
@@ -251,9 +251,10 @@ const test_body exit_bodies[] = {
 };
 
 const test_case exit_tests[] = {
-    {.name = "main_returns_while_detached_threads_own_streams",
-     .function = main_returns_while_detached_threads_own_streams},
-    {.name = "exit_is_called_while_threads_work", .function = exit_is_called_while_threads_work},
+    {.name = "field_log_18_main_returns_while_detached_threads_own_streams",
+     .function = field_log_18_main_returns_while_detached_threads_own_streams},
+    {.name = "field_log_19_exit_is_called_while_threads_work",
+     .function = field_log_19_exit_is_called_while_threads_work},
     {.name = "exit_is_called_on_another_thread", .function = exit_is_called_on_another_thread},
     {.name = "exit_does_not_wait_for_a_device_that_never_answers",
      .function = exit_does_not_wait_for_a_device_that_never_answers},

@@ -4,6 +4,7 @@
 #include "log_lines.h"
 #include "work.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static void check_device_is_lost(void) {
   CHECK_STATUS(rdm_event_create(kernels.device, RDM_EVENT_DEFAULT, &event), RDM_ERROR_DEVICE_FAULT);
   CHECK_STATUS(rdm_memory_allocate(kernels.device, 16, &pointer), RDM_ERROR_DEVICE_FAULT);
   CHECK_STATUS(rdm_module_get(kernels.device, &source, &module), RDM_ERROR_DEVICE_FAULT);
-  CHECK_STATUS(rdm_device_synchronize(kernels.device), RDM_ERROR_DEVICE_FAULT);
+  CHECK_STATUS(rdm_device_synchronize(kernels.device, RDM_WAIT_FOREVER), RDM_ERROR_DEVICE_FAULT);
   check_names_the_cause();
   if (rdm_stream_create(0, &other) == RDM_OK) {
     rdm_encoder other_encoder;
@@ -108,7 +109,7 @@ static void wait_through_a_fault(unsigned number) {
       } while (status == RDM_NOT_READY);
       break;
     default:
-      status = rdm_device_synchronize(kernels.device);
+      status = rdm_device_synchronize(kernels.device, RDM_WAIT_FOREVER);
       break;
   }
   CHECK_STATUS(status, RDM_ERROR_DEVICE_FAULT);
@@ -134,7 +135,7 @@ static void *evaluate_on_device_1(void *argument) {
   return NULL;
 }
 
-static void a_fault_ends_the_waits_of_16_threads_and_other_devices_go_on(void) {
+static void field_log_10_a_fault_ends_the_waits_of_16_threads_and_other_devices_go_on(void) {
   set_up();
   unsigned evaluations = 0;
   CHECK_OK(work_on_new_stream(1, 1));
@@ -162,7 +163,7 @@ static const char wild_source[] =
     "  if (threadIdx.x == 0 && blockIdx.x == 0) *(volatile float *)((char *)out + 0x700000000000ull) = 1.0f;\n"
     "}\n";
 
-static void a_wild_write_of_a_kernel_is_its_devices_fault(void) {
+static void field_log_10_a_wild_write_of_a_kernel_is_its_devices_fault(void) {
   set_up();
   rdm_module module;
   rdm_kernel wild;
@@ -185,6 +186,97 @@ static void a_wild_write_of_a_kernel_is_its_devices_fault(void) {
   CHECK_OK(work_on_new_stream(1, 2));
 }
 
+/* ---- The context destroyed, the runtime's abort, a failed free ------------------------------------------------- */
+
+/* Other code resets the device under us: every call from then on says what happened. */
+static void a_context_destroyed_by_other_code_is_told_as_what_it_is(void) {
+  set_up();
+  rdm_error error = {.struct_size = sizeof error};
+  CHECK_OK(rdm_sim_fault(0, 709));
+  CHECK_STATUS(work_submit_step(encoder, &kernels, buffers.first, 1), RDM_ERROR_DEVICE_FAULT);
+  for (int i = 0; i < 2; i++) {
+    CHECK_OK(rdm_last_error(&error));
+    CHECK_THAT(error.driver_code == 709 && strstr(error.message, "hipErrorContextIsDestroyed") != NULL, "%s",
+               error.message);
+    CHECK_STATUS(rdm_stream_synchronize(stream, RDM_WAIT_FOREVER), RDM_ERROR_DEVICE_FAULT);
+  }
+  CHECK_OK(rdm_stream_release(stream));
+  CHECK_OK(work_buffers_free(&buffers));
+  CHECK_OK(work_on_new_stream(1, 1));
+}
+
+static int abort_in_a_kernel(void) {
+  set_up();
+  const rdm_module_source source = {.struct_size = sizeof source,
+                                    .name = "aborts",
+                                    .source =
+                                        "extern \"C\" void abort(void);\n"
+                                        "extern \"C\" __global__ void aborts(float *out) { abort(); }\n"};
+  rdm_module module;
+  rdm_kernel kernel;
+  float *out = buffers.first;
+  void *arguments[] = {&out};
+  const rdm_launch_config config = {.struct_size = sizeof config, .grid = {1, 1, 1}, .block = {1, 1, 1}};
+  CHECK_OK(rdm_module_get(kernels.device, &source, &module));
+  CHECK_OK(rdm_module_get_kernel(module, "aborts", &kernel));
+  CHECK_OK(rdm_encoder_launch(encoder, kernel, &config, arguments, 1));
+  rdm_stream_synchronize(stream, RDM_WAIT_FOREVER);
+  return 0;
+}
+
+/* The runtime ends the process from a thread of its own: at once, and not by a hang. */
+static void field_log_11_an_abort_of_the_runtime_ends_the_process_at_once(void) {
+  process_outcome outcome;
+  test_run_body("abort_in_a_kernel", NULL, 30, &outcome);
+  CHECK_THAT(outcome.signal == SIGABRT, "signal %d, exit code %d: %s", outcome.signal, outcome.exit_code,
+             outcome.standard_error);
+  CHECK_THAT(outcome.seconds < 3 * TEST_SLOWDOWN, "it took %.1f s", outcome.seconds);
+}
+
+static void field_log_15_a_failed_free_is_nobody_elses_error(void) {
+  set_up();
+  rdm_error error = {.struct_size = sizeof error};
+  CHECK_OK(rdm_sim_inject("hipFree", 1, 1, 1, 0));
+  CHECK_STATUS(rdm_memory_free(kernels.device, buffers.second), RDM_ERROR_DRIVER);
+  uint32_t wrong = 1;
+  CHECK_OK(work_on_new_stream(0, 1));
+  CHECK_OK(work_on_new_stream(1, 1));
+  CHECK_OK(work_evaluate(stream, &kernels, &buffers, &wrong));
+  CHECK_OK(rdm_take_unattributed_error(&error));
+  CHECK_THAT(error.status == RDM_ERROR_DRIVER && error.device_index == 0 && strcmp(error.call, "hipFree") == 0, "%s",
+             error.message);
+  CHECK_OK(rdm_take_unattributed_error(&error));
+  CHECK_STATUS(error.status, RDM_OK);
+}
+
+static void memory_that_is_not_there_is_refused_and_nothing_is_lost(void) {
+  set_up();
+  void *pointer = NULL;
+  CHECK_STATUS(rdm_memory_allocate(kernels.device, SIZE_MAX / 2, &pointer), RDM_ERROR_OUT_OF_MEMORY);
+  CHECK(pointer == NULL && strstr(rdm_last_error_message(), "hipMalloc") != NULL);
+  uint32_t wrong = 1;
+  CHECK_OK(work_evaluate(stream, &kernels, &buffers, &wrong));
+  CHECK(wrong == 0);
+}
+
+static void a_thread_without_a_key_left_is_refused_until_there_is_one(void) {
+  enum { MOST_KEYS = 1024 };
+  static pthread_key_t keys[MOST_KEYS];
+  int count = 0;
+  rdm_thread_local_stream handle;
+  rdm_stream resolved;
+  set_up();
+  while (count < MOST_KEYS && pthread_key_create(&keys[count], NULL) == 0) count++;
+  CHECK_OK(rdm_thread_local_stream_create(0, &handle));
+  CHECK_STATUS(rdm_thread_local_stream_resolve(handle, &resolved), RDM_ERROR_RESOURCE);
+  CHECK_STATUS(rdm_default_stream_set(stream), RDM_ERROR_RESOURCE);
+  CHECK(count > 0 && pthread_key_delete(keys[count - 1]) == 0);
+  CHECK_OK(rdm_thread_local_stream_resolve(handle, &resolved));
+  CHECK_OK(rdm_default_stream_set(stream));
+}
+
+const test_body fault_bodies[] = {{"abort_in_a_kernel", abort_in_a_kernel}, {0}};
+
 /* ---- Deadlines -------------------------------------------------------------------------------------------------- */
 
 static uint64_t thread_cpu_ns(void) {
@@ -202,7 +294,7 @@ static void check_wait(rdm_status status, rdm_status expected, uint64_t start, u
              (double)(thread_cpu_ns() - cpu) * 1e-9, (double)waited * 1e-9);
 }
 
-static void a_wait_times_out_when_asked_to_and_nothing_is_lost(void) {
+static void field_log_12_a_wait_times_out_when_asked_to_and_nothing_is_lost(void) {
   set_up();
   rdm_event event;
   CHECK_OK(rdm_event_create(kernels.device, RDM_EVENT_DEFAULT, &event));
@@ -285,7 +377,7 @@ static void a_refused_launch_is_returned_and_leaves_everything_usable(void) {
   }
 }
 
-static void an_injected_launch_error_is_of_its_stream_alone(void) {
+static void field_log_10_an_injected_launch_error_is_of_its_stream_alone(void) {
   set_up();
   CHECK_OK(rdm_sim_inject("hipModuleLaunchKernel", 1, 1, 701, 0));
   CHECK_STATUS(work_submit_step(encoder, &kernels, buffers.first, 1), RDM_ERROR_LAUNCH);
@@ -324,21 +416,32 @@ static void the_first_recorded_error_is_kept_until_it_is_taken(void) {
 }
 
 const test_case fault_tests[] = {
-    {.name = "a_fault_ends_the_waits_of_16_threads_and_other_devices_go_on",
-     .function = a_fault_ends_the_waits_of_16_threads_and_other_devices_go_on,
+    {.name = "a_context_destroyed_by_other_code_is_told_as_what_it_is",
+     .function = a_context_destroyed_by_other_code_is_told_as_what_it_is,
      .writes_to_standard_error = true},
-    {.name = "a_wild_write_of_a_kernel_is_its_devices_fault",
-     .function = a_wild_write_of_a_kernel_is_its_devices_fault,
+    {.name = "field_log_11_an_abort_of_the_runtime_ends_the_process_at_once",
+     .function = field_log_11_an_abort_of_the_runtime_ends_the_process_at_once},
+    {.name = "field_log_15_a_failed_free_is_nobody_elses_error",
+     .function = field_log_15_a_failed_free_is_nobody_elses_error},
+    {.name = "memory_that_is_not_there_is_refused_and_nothing_is_lost",
+     .function = memory_that_is_not_there_is_refused_and_nothing_is_lost},
+    {.name = "a_thread_without_a_key_left_is_refused_until_there_is_one",
+     .function = a_thread_without_a_key_left_is_refused_until_there_is_one},
+    {.name = "field_log_10_a_fault_ends_the_waits_of_16_threads_and_other_devices_go_on",
+     .function = field_log_10_a_fault_ends_the_waits_of_16_threads_and_other_devices_go_on,
      .writes_to_standard_error = true},
-    {.name = "a_wait_times_out_when_asked_to_and_nothing_is_lost",
-     .function = a_wait_times_out_when_asked_to_and_nothing_is_lost},
+    {.name = "field_log_10_a_wild_write_of_a_kernel_is_its_devices_fault",
+     .function = field_log_10_a_wild_write_of_a_kernel_is_its_devices_fault,
+     .writes_to_standard_error = true},
+    {.name = "field_log_12_a_wait_times_out_when_asked_to_and_nothing_is_lost",
+     .function = field_log_12_a_wait_times_out_when_asked_to_and_nothing_is_lost},
     {.name = "the_watchdog_ends_a_wait_without_a_deadline", .function = the_watchdog_ends_a_wait_without_a_deadline},
     {.name = "a_watchdog_that_is_no_number_is_warned_of_once_and_ignored",
      .function = a_watchdog_that_is_no_number_is_warned_of_once_and_ignored},
     {.name = "a_refused_launch_is_returned_and_leaves_everything_usable",
      .function = a_refused_launch_is_returned_and_leaves_everything_usable},
-    {.name = "an_injected_launch_error_is_of_its_stream_alone",
-     .function = an_injected_launch_error_is_of_its_stream_alone},
+    {.name = "field_log_10_an_injected_launch_error_is_of_its_stream_alone",
+     .function = field_log_10_an_injected_launch_error_is_of_its_stream_alone},
     {.name = "the_first_recorded_error_is_kept_until_it_is_taken",
      .function = the_first_recorded_error_is_kept_until_it_is_taken},
     {0},

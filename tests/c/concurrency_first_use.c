@@ -79,7 +79,7 @@ static void check_one_initialization(uint64_t stall_ns) {
   calls_free(&list);
 }
 
-static void first_calls_of_64_threads_initialize_once(void) {
+static void field_log_01_first_calls_of_64_threads_initialize_once(void) {
   extern char **environ;
   size_t entries = 0;
   /* hipInit takes 50 ms, which leaves every thread the time to come in. */
@@ -101,7 +101,7 @@ static void first_calls_of_64_threads_initialize_once(void) {
 
 /* ---- Only the devices asked for -------------------------------------------------------------------------------- */
 
-static void counting_devices_touches_none(void) {
+static void field_log_02_counting_devices_touches_none(void) {
   test_use_sim(4);
   int32_t count = 0;
   CHECK(rdm_version() == RDM_VERSION && strlen(rdm_version_string()) > 0);
@@ -120,13 +120,13 @@ static void counting_devices_touches_none(void) {
   calls_free(&list);
 }
 
-static void asking_for_device_1_names_no_other(void) {
+static void field_log_02_asking_for_device_1_names_no_other(void) {
   test_use_sim(4);
   log_lines_capture();
   CHECK_OK(work_on_new_stream(1, 3));
   rdm_device device;
   CHECK_OK(rdm_device_get(1, &device));
-  CHECK_OK(rdm_device_synchronize(device));
+  CHECK_OK(rdm_device_synchronize(device, RDM_WAIT_FOREVER));
   CHECK_OK(rdm_clear_encoders());
   CHECK_OK(work_on_new_stream(1, 1));
   call_list list = calls_read(0);
@@ -275,10 +275,67 @@ static void flags_that_are_refused_give_one_line(void) {
   CHECK(log_lines_with("bound HIP device 1:") == 1);
 }
 
+/* The runtime's count is trusted whatever the masks say; an error about an index names those that are set. */
+static int use_under_a_mask(void) {
+  static const char *const variables[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"};
+  const char *mask = getenv("TEST_MASK");
+  const char *count_text = getenv("TEST_COUNT");
+  CHECK(mask != NULL && count_text != NULL);
+  int32_t count = atoi(count_text);
+  rdm_device device;
+  uint64_t constructed = 1;
+  char named[128];
+  setenv("RDM_SIM_DEVICES", count_text, 1);
+  for (int i = 0; i < 3; i++) setenv(variables[i], mask, 1);
+  int32_t counted = -1;
+  CHECK_OK(rdm_device_count(&counted));
+  CHECK(counted == count);
+  uint64_t before = calls_made(NULL);
+  CHECK_STATUS(rdm_device_get(count, &device), count == 0 ? RDM_ERROR_NO_DEVICE : RDM_ERROR_INVALID_DEVICE);
+  for (int i = 0; i < 3; i++) {
+    snprintf(named, sizeof named, "%s=\"%s\"", variables[i], mask);
+    CHECK_THAT(strstr(rdm_last_error_message(), named) != NULL, "\"%s\" does not name %s", rdm_last_error_message(),
+               named);
+  }
+  CHECK(calls_made(NULL) == before);
+  /* A change after the first use changes nothing but the text. */
+  setenv("HIP_VISIBLE_DEVICES", "changed", 1);
+  CHECK_OK(rdm_device_count(&counted));
+  CHECK(counted == count);
+  if (count > 0) {
+    CHECK_OK(rdm_device_get(count - 1, &device));
+    CHECK_OK(rdm_device_construction_count(count - 1, &constructed));
+  }
+  CHECK(constructed == 1);
+  return 0;
+}
+
+static void field_log_26_masks_are_the_runtimes_and_errors_name_them(void) {
+  static const char *const masks[] = {"", "-1", "99", "0,99,1", "0,0", "GPU-0123456789abcdef"};
+  for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
+    for (int count = 0; count <= 2; count += 2) {
+      char mask[64];
+      char count_text[32];
+      snprintf(mask, sizeof mask, "TEST_MASK=%s", masks[i]);
+      snprintf(count_text, sizeof count_text, "TEST_COUNT=%d", count);
+      const char *environment[] = {"RDM_DRIVER=sim", mask, count_text, NULL};
+      process_outcome outcome;
+      test_run_body("use_under_a_mask", environment, 20, &outcome);
+      CHECK_THAT(outcome.exit_code == 0, "mask \"%s\", %d devices: %s", masks[i], count, outcome.standard_error);
+    }
+  }
+}
+
+const test_body first_use_bodies[] = {{"use_under_a_mask", use_under_a_mask}, {0}};
+
 const test_case first_use_tests[] = {
-    {.name = "first_calls_of_64_threads_initialize_once", .function = first_calls_of_64_threads_initialize_once},
-    {.name = "counting_devices_touches_none", .function = counting_devices_touches_none},
-    {.name = "asking_for_device_1_names_no_other", .function = asking_for_device_1_names_no_other},
+    {.name = "field_log_26_masks_are_the_runtimes_and_errors_name_them",
+     .function = field_log_26_masks_are_the_runtimes_and_errors_name_them},
+    {.name = "field_log_01_first_calls_of_64_threads_initialize_once",
+     .function = field_log_01_first_calls_of_64_threads_initialize_once},
+    {.name = "field_log_02_counting_devices_touches_none", .function = field_log_02_counting_devices_touches_none},
+    {.name = "field_log_02_asking_for_device_1_names_no_other",
+     .function = field_log_02_asking_for_device_1_names_no_other},
     {.name = "a_device_stuck_in_its_construction_holds_up_no_other",
      .function = a_device_stuck_in_its_construction_holds_up_no_other},
     {.name = "a_device_stuck_in_set_device_holds_up_no_other",

@@ -39,7 +39,7 @@ static int fork_before_first_use(void) {
   return 0;
 }
 
-static void a_child_forked_before_first_use_may_use_the_devices(void) {
+static void field_log_20_a_child_forked_before_first_use_may_use_the_devices(void) {
   process_outcome outcome;
   test_run_body("fork_before_first_use", NULL, 30, &outcome);
   CHECK_THAT(outcome.exit_code == 0, "exit code %d: %s", outcome.exit_code, outcome.standard_error);
@@ -65,13 +65,64 @@ static void ignore_status(rdm_status status, void *user_data) {
 /* The failures of a forked child: it has no thread but its own, so it counts and prints. */
 static unsigned failures;
 
+/* The text of every call that was expected to be refused, one after the other. */
+static char calls_refused[16384];
+
 static void expect_forked(const char *call, rdm_status status) {
+  size_t length = strlen(calls_refused);
+  snprintf(calls_refused + length, sizeof calls_refused - length, "%s\n", call);
   if (status == RDM_ERROR_FORKED) return;
   fprintf(stderr, "in the forked child %s returned %s\n", call, rdm_status_name(status));
   failures++;
 }
 
 #define EXPECT_FORKED(call) expect_forked(#call, (call))
+
+/* Those that the header says work in any state. */
+static void call_what_works_in_any_state(void) {
+  rdm_error error = {.struct_size = sizeof error};
+  if (rdm_version() != RDM_VERSION || strlen(rdm_version_string()) == 0) failures++;
+  if (strcmp(rdm_status_name(RDM_ERROR_FORKED), "RDM_ERROR_FORKED") != 0) failures++;
+  if (strlen(rdm_status_description(RDM_ERROR_FORKED)) == 0 || strlen(rdm_last_error_message()) == 0) failures++;
+  if (rdm_last_error(&error) != RDM_OK || error.status != RDM_ERROR_FORKED) failures++;
+  if (rdm_set_log_handler(NULL, NULL, RDM_LOG_INFO) != RDM_OK) failures++;
+}
+
+/* Every function of the header is either refused above or works in any state: one that is new is in neither list. */
+static void check_no_function_is_forgotten(void) {
+  static const char *const in_any_state[] = {
+      "rdm_version",    "rdm_version_string",     "rdm_status_name",    "rdm_status_description",
+      "rdm_last_error", "rdm_last_error_message", "rdm_set_log_handler"};
+  static const char path[] = "csrc/include/rocm_device_map.h";
+  FILE *header = fopen(path, "r");
+  if (header == NULL) {
+    fprintf(stderr, "%s can not be read from here\n", path);
+    failures++;
+    return;
+  }
+  char line[512];
+  int functions = 0;
+  while (fgets(line, sizeof line, header) != NULL) {
+    char name[128];
+    char called[132];
+    const char *open = strncmp(line, "RDM_API ", 8) == 0 ? strchr(line, '(') : NULL;
+    if (open == NULL) continue;
+    const char *begin = open;
+    while (begin > line && begin[-1] != ' ' && begin[-1] != '*') begin--;
+    snprintf(name, sizeof name, "%.*s", (int)(open - begin), begin);
+    snprintf(called, sizeof called, "%s(", name);
+    bool found = strstr(calls_refused, called) != NULL;
+    for (size_t i = 0; i < sizeof in_any_state / sizeof in_any_state[0]; i++) {
+      found = found || strcmp(in_any_state[i], name) == 0;
+    }
+    functions++;
+    if (found) continue;
+    fprintf(stderr, "%s is not called in the forked child\n", name);
+    failures++;
+  }
+  fclose(header);
+  if (functions < 60) failures++;
+}
 
 static void call_devices_and_streams(const live *all) {
   int32_t number = 0;
@@ -93,7 +144,7 @@ static void call_devices_and_streams(const live *all) {
   EXPECT_FORKED(rdm_device_construction_count(0, &count));
   EXPECT_FORKED(rdm_device_get_info(all->kernels.device, &device_info));
   EXPECT_FORKED(rdm_device_make_current(all->kernels.device));
-  EXPECT_FORKED(rdm_device_synchronize(all->kernels.device));
+  EXPECT_FORKED(rdm_device_synchronize(all->kernels.device, RDM_WAIT_FOREVER));
   EXPECT_FORKED(rdm_clear_encoders());
   EXPECT_FORKED(rdm_stream_create(0, &stream));
   EXPECT_FORKED(rdm_stream_get(0, 5, &stream));
@@ -115,6 +166,18 @@ static void call_devices_and_streams(const live *all) {
   EXPECT_FORKED(rdm_encoder_get(all->stream, &encoder));
 }
 
+static void ignore_attempt(const char *name, const char *result, int32_t used, void *user_data) {
+  (void)name;
+  (void)result;
+  (void)used;
+  (void)user_data;
+}
+
+static void ignore_node(const rdm_device_node *node, void *user_data) {
+  (void)node;
+  (void)user_data;
+}
+
 static void call_the_rest(const live *all) {
   rdm_event event;
   rdm_module module;
@@ -126,7 +189,16 @@ static void call_the_rest(const live *all) {
   const void *code = NULL;
   rdm_sim_call call;
   rdm_sim_objects objects = {.struct_size = sizeof objects};
-  EXPECT_FORKED(work_submit_step(all->encoder, &all->kernels, all->memory, 1));
+  const rdm_launch_config config = {.struct_size = sizeof config, .grid = {1, 1, 1}, .block = {1, 1, 1}};
+  rdm_cache_info cache = {.struct_size = sizeof cache};
+  EXPECT_FORKED(rdm_encoder_launch(all->encoder, all->kernels.step, &config, NULL, 0));
+  rdm_device_info device_info = {.struct_size = sizeof device_info};
+  EXPECT_FORKED(rdm_probe_device("sim", 0, &device_info));
+  EXPECT_FORKED(rdm_driver_attempts("sim", ignore_attempt, NULL));
+  EXPECT_FORKED(rdm_device_nodes(ignore_node, NULL));
+  EXPECT_FORKED(rdm_cache_get_info(&cache));
+  EXPECT_FORKED(rdm_cache_check(0, NULL, NULL));
+  EXPECT_FORKED(rdm_cache_prune(0, NULL, NULL));
   EXPECT_FORKED(rdm_encoder_copy(all->encoder, all->memory, all->memory, 4, RDM_COPY_DEVICE_TO_DEVICE));
   EXPECT_FORKED(rdm_encoder_fill(all->encoder, all->memory, 0, 4));
   EXPECT_FORKED(rdm_encoder_add_completion_handler(all->encoder, ignore_status, NULL));
@@ -145,6 +217,7 @@ static void call_the_rest(const live *all) {
   EXPECT_FORKED(rdm_host_memory_allocate(all->kernels.device, 16, &pointer));
   EXPECT_FORKED(rdm_host_memory_free(all->kernels.device, all->memory));
   EXPECT_FORKED(rdm_module_get(all->kernels.device, &work_source, &module));
+  EXPECT_FORKED(rdm_module_get_within(all->kernels.device, &work_source, 0, &module));
   EXPECT_FORKED(rdm_module_get_kernel(all->kernels.module, "step", &kernel));
   EXPECT_FORKED(rdm_module_compile_count(&count));
   EXPECT_FORKED(rdm_module_disk_hit_count(&count));
@@ -165,12 +238,26 @@ static void run_forked_child(const live *all) {
   uint64_t start = test_now_ns();
   call_devices_and_streams(all);
   call_the_rest(all);
-  if (strlen(rdm_last_error_message()) == 0 || rdm_version() != RDM_VERSION) failures++;
+  call_what_works_in_any_state();
+  check_no_function_is_forgotten();
   if (test_now_ns() - start > TEST_SECOND) {
     fprintf(stderr, "the forked child's calls took %.1f s\n", (double)(test_now_ns() - start) * 1e-9);
     failures++;
   }
   exit(failures == 0 ? 21 : 22);
+}
+
+/* A child that runs a new program is as any other process. */
+static int work_in_a_new_program(void) {
+  test_use_sim(2);
+  return work_on_new_stream(0, 1) == RDM_OK ? 23 : 24;
+}
+
+static void check_child_that_execs(void) {
+  process_outcome outcome;
+  test_run_body("work_in_a_new_program", NULL, 30, &outcome);
+  CHECK_THAT(outcome.exit_code == 23, "exit code %d: %s", outcome.exit_code, outcome.standard_error);
+  CHECK(test_only_bound_lines(outcome.standard_error));
 }
 
 static atomic_bool stop;
@@ -187,23 +274,113 @@ static void *keep_locks_busy(void *argument) {
     CHECK_OK(rdm_event_release(event));
     CHECK_OK(rdm_stream_release(stream));
     CHECK_OK(work_on_new_stream(index, 1));
-    CHECK_OK(rdm_device_synchronize(devices[index]));
+    CHECK_OK(rdm_device_synchronize(devices[index], RDM_WAIT_FOREVER));
   }
   return NULL;
 }
+
+static void make_live(live *all) {
+  CHECK_OK(work_load(0, &all->kernels));
+  CHECK_OK(rdm_stream_create(0, &all->stream));
+  CHECK_OK(rdm_thread_local_stream_create(0, &all->thread_local_stream));
+  CHECK_OK(rdm_encoder_get(all->stream, &all->encoder));
+  CHECK_OK(rdm_event_create(all->kernels.device, RDM_EVENT_DEFAULT, &all->event));
+  CHECK_OK(rdm_encoder_record_event(all->encoder, all->event));
+  CHECK_OK(rdm_memory_allocate(all->kernels.device, 64, &all->memory));
+}
+
+/* ---- While locks are held for certain ------------------------------------------------------------------------- */
+
+static live held_live;
+
+static void *construct_device_3(void *argument) {
+  rdm_device device;
+  (void)argument;
+  CHECK_OK(rdm_device_get(3, &device));
+  return NULL;
+}
+
+static void *make_an_encoder(void *argument) {
+  rdm_stream stream;
+  rdm_encoder encoder;
+  (void)argument;
+  CHECK_OK(rdm_stream_create(0, &stream));
+  CHECK_OK(rdm_encoder_get(stream, &encoder));
+  return NULL;
+}
+
+static void *submit(void *argument) {
+  (void)argument;
+  CHECK_OK(work_submit_step(held_live.encoder, &held_live.kernels, held_live.memory, 1));
+  return NULL;
+}
+
+static void *compile(void *argument) {
+  rdm_module module;
+  rdm_module_source source = work_source;
+  source.name = "compiled as the process forks";
+  (void)argument;
+  CHECK_OK(rdm_module_get(held_live.kernels.device, &source, &module));
+  return NULL;
+}
+
+static void *get_a_kernel(void *argument) {
+  rdm_kernel kernel;
+  (void)argument;
+  CHECK_STATUS(rdm_module_get_kernel(held_live.kernels.module, "none", &kernel), RDM_ERROR_KERNEL_NOT_FOUND);
+  return NULL;
+}
+
+/* Each thread stands in the driver with one of the library's locks held: the lock's name, the call, who makes it. */
+static const struct {
+  const char *entry_point;
+  void *(*function)(void *argument);
+} stalled[] = {
+    {"hipGetDeviceProperties", construct_device_3},
+    {"hipStreamCreateWithFlags", make_an_encoder},
+    {"hipModuleLaunchKernel", submit},
+    {"hiprtcCompileProgram", compile},
+    {"hipModuleGetFunction", get_a_kernel},
+};
+enum { STALLED = sizeof stalled / sizeof stalled[0] };
+
+static int fork_under_every_lock(void) {
+  pthread_t threads[STALLED];
+  setenv("RDM_SIM_SERIAL_COMPILER", "1", 1);
+  test_use_sim(4);
+  make_live(&held_live);
+  for (int i = 0; i < STALLED; i++) {
+    CHECK_OK(rdm_sim_inject(stalled[i].entry_point, 1, 1, 0, TEST_SECOND * TEST_SLOWDOWN / 2));
+    threads[i] = test_start_thread(stalled[i].function, NULL);
+  }
+  for (int i = 0; i < STALLED; i++) calls_wait_until_inside(stalled[i].entry_point, 5 * TEST_SECOND);
+  for (int i = 0; i < 3; i++) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) run_forked_child(&held_live);
+    CHECK(wait_for_child(child) == 21);
+  }
+  for (int i = 0; i < STALLED; i++) test_join_thread(threads[i]);
+  CHECK_OK(work_on_new_stream(0, 1));
+  CHECK_OK(work_on_new_stream(3, 1));
+  return 0;
+}
+
+static void field_log_20_a_fork_while_every_lock_is_held_does_not_hang(void) {
+  process_outcome outcome;
+  test_run_body("fork_under_every_lock", NULL, 40, &outcome);
+  CHECK_THAT(outcome.exit_code == 0 && !outcome.timed_out, "exit code %d, signal %d: %s", outcome.exit_code,
+             outcome.signal, outcome.standard_error);
+}
+
+/* ---- While locks are taken and given back ---------------------------------------------------------------------- */
 
 static int fork_after_first_use(void) {
   live all = {0};
   pthread_t threads[4];
   test_use_sim(2);
   for (int32_t i = 0; i < 2; i++) CHECK_OK(rdm_device_get(i, &devices[i]));
-  CHECK_OK(work_load(0, &all.kernels));
-  CHECK_OK(rdm_stream_create(0, &all.stream));
-  CHECK_OK(rdm_thread_local_stream_create(0, &all.thread_local_stream));
-  CHECK_OK(rdm_encoder_get(all.stream, &all.encoder));
-  CHECK_OK(rdm_event_create(all.kernels.device, RDM_EVENT_DEFAULT, &all.event));
-  CHECK_OK(rdm_encoder_record_event(all.encoder, all.event));
-  CHECK_OK(rdm_memory_allocate(all.kernels.device, 64, &all.memory));
+  make_live(&all);
   for (uintptr_t i = 0; i < 4; i++) threads[i] = test_start_thread(keep_locks_busy, (void *)i);
   for (int i = 0; i < 20 / TEST_SLOWDOWN + 2; i++) {
     test_sleep_ns(TEST_MILLISECOND);
@@ -212,6 +389,7 @@ static int fork_after_first_use(void) {
     if (child == 0) run_forked_child(&all);
     CHECK(wait_for_child(child) == 21);
   }
+  check_child_that_execs();
   stop = true;
   for (int i = 0; i < 4; i++) test_join_thread(threads[i]);
   CHECK_OK(rdm_event_query(all.event));
@@ -220,7 +398,7 @@ static int fork_after_first_use(void) {
   return 0;
 }
 
-static void a_child_forked_after_first_use_is_refused_at_once_and_the_parent_goes_on(void) {
+static void field_log_20_a_child_forked_after_first_use_is_refused_at_once_and_the_parent_goes_on(void) {
   process_outcome outcome;
   test_run_body("fork_after_first_use", NULL, 40, &outcome);
   CHECK_THAT(outcome.exit_code == 0 && !outcome.timed_out, "exit code %d, signal %d: %s", outcome.exit_code,
@@ -261,17 +439,18 @@ static void a_child_forked_during_the_first_use_is_refused(void) {
 }
 
 const test_body fork_bodies[] = {
-    {"fork_before_first_use", fork_before_first_use},
-    {"fork_after_first_use", fork_after_first_use},
-    {"fork_during_first_use", fork_during_first_use},
-    {0},
+    {"fork_before_first_use", fork_before_first_use}, {"fork_after_first_use", fork_after_first_use},
+    {"fork_during_first_use", fork_during_first_use}, {"fork_under_every_lock", fork_under_every_lock},
+    {"work_in_a_new_program", work_in_a_new_program}, {0},
 };
 
 const test_case fork_tests[] = {
-    {.name = "a_child_forked_before_first_use_may_use_the_devices",
-     .function = a_child_forked_before_first_use_may_use_the_devices},
-    {.name = "a_child_forked_after_first_use_is_refused_at_once_and_the_parent_goes_on",
-     .function = a_child_forked_after_first_use_is_refused_at_once_and_the_parent_goes_on},
+    {.name = "field_log_20_a_fork_while_every_lock_is_held_does_not_hang",
+     .function = field_log_20_a_fork_while_every_lock_is_held_does_not_hang},
+    {.name = "field_log_20_a_child_forked_before_first_use_may_use_the_devices",
+     .function = field_log_20_a_child_forked_before_first_use_may_use_the_devices},
+    {.name = "field_log_20_a_child_forked_after_first_use_is_refused_at_once_and_the_parent_goes_on",
+     .function = field_log_20_a_child_forked_after_first_use_is_refused_at_once_and_the_parent_goes_on},
     {.name = "a_child_forked_during_the_first_use_is_refused",
      .function = a_child_forked_during_the_first_use_is_refused},
     {0},

@@ -34,7 +34,7 @@ static void check_order(rdm_status status, void *user_data) {
   CHECK_THAT(number == expected, "handler %u ran in place of %u", number, expected);
 }
 
-static void sixty_thousand_outstanding_handlers_run_once_each_in_order(void) {
+static void field_log_17_sixty_thousand_outstanding_handlers_run_once_each_in_order(void) {
   set_up();
   CHECK_OK(rdm_sim_hold(0, 1));
   for (unsigned i = 0; i < OUTSTANDING; i++) {
@@ -87,7 +87,7 @@ static void call_back_in(rdm_status status, void *user_data) {
   CHECK_STATUS(status, RDM_OK);
   CHECK_STATUS(rdm_stream_synchronize(stream, RDM_WAIT_FOREVER), RDM_ERROR_IN_CALLBACK);
   CHECK_STATUS(rdm_stream_synchronize(own->stream, 0), RDM_ERROR_IN_CALLBACK);
-  CHECK_STATUS(rdm_device_synchronize(device), RDM_ERROR_IN_CALLBACK);
+  CHECK_STATUS(rdm_device_synchronize(device, RDM_WAIT_FOREVER), RDM_ERROR_IN_CALLBACK);
   CHECK_STATUS(rdm_event_wait(own->event, RDM_WAIT_FOREVER), RDM_ERROR_IN_CALLBACK);
   CHECK_OK(rdm_event_query(own->event));
   CHECK_OK(rdm_event_release(own->event));
@@ -127,7 +127,7 @@ static void submit_gifts(unsigned number) {
   }
 }
 
-static void handlers_call_the_library_while_two_threads_submit(void) {
+static void field_log_17_handlers_call_the_library_while_two_threads_submit(void) {
   set_up();
   test_run_threads(2, submit_gifts);
   wait_until(&handlers_run, 2 * GIFTS_EACH);
@@ -167,14 +167,14 @@ static void a_slow_handler_delays_no_submission_and_no_device_work(void) {
 }
 
 const test_case handler_tests[] = {
-    {.name = "sixty_thousand_outstanding_handlers_run_once_each_in_order",
-     .function = sixty_thousand_outstanding_handlers_run_once_each_in_order},
+    {.name = "field_log_17_sixty_thousand_outstanding_handlers_run_once_each_in_order",
+     .function = field_log_17_sixty_thousand_outstanding_handlers_run_once_each_in_order},
     {.name = "handlers_of_one_batch_run_after_its_work_in_order",
      .function = handlers_of_one_batch_run_after_its_work_in_order},
     {.name = "a_batch_without_handlers_makes_no_driver_call",
      .function = a_batch_without_handlers_makes_no_driver_call},
-    {.name = "handlers_call_the_library_while_two_threads_submit",
-     .function = handlers_call_the_library_while_two_threads_submit},
+    {.name = "field_log_17_handlers_call_the_library_while_two_threads_submit",
+     .function = field_log_17_handlers_call_the_library_while_two_threads_submit},
     {.name = "a_slow_handler_delays_no_submission_and_no_device_work",
      .function = a_slow_handler_delays_no_submission_and_no_device_work},
     {0},

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +75,7 @@ static chain make_chain(int32_t device_index) {
   return work;
 }
 
-static void a_stream_made_on_one_thread_is_used_by_others_in_order(void) {
+static void field_log_06_a_stream_made_on_one_thread_is_used_by_others_in_order(void) {
   test_use_sim(2);
   chain work = make_chain(0);
   CHECK_OK(rdm_sim_hold(0, 1));
@@ -182,8 +183,7 @@ static void run_short_thread(unsigned number) {
   CHECK_OK(rdm_encoder_add_completion_handler(encoder, count_completed, NULL));
 }
 
-static void short_threads_give_their_streams_back_and_their_work_completes(void) {
-  test_use_sim(1);
+static void prepare_short_threads(void) {
   CHECK_OK(work_load(0, &short_kernels));
   CHECK_OK(rdm_thread_local_stream_get_shared(0, &shared_handle));
   for (int i = 0; i < AT_ONCE; i++) {
@@ -191,6 +191,16 @@ static void short_threads_give_their_streams_back_and_their_work_completes(void)
     CHECK_OK(rdm_memory_allocate(short_kernels.device, CHAIN_VALUES * sizeof(float), &values));
     short_values[i] = values;
   }
+}
+
+static void wait_for_short_threads(unsigned expected) {
+  for (int i = 0; i < 10000 && short_completed != expected; i++) test_sleep_ns(TEST_MILLISECOND);
+  CHECK_THAT(short_completed == expected, "%u of %u handlers ran", short_completed, expected);
+}
+
+static void field_log_07_short_threads_give_their_streams_back_and_their_work_completes(void) {
+  test_use_sim(1);
+  prepare_short_threads();
   uint64_t most = 0;
   for (int i = 0; i < SHORT_THREADS / AT_ONCE; i++) {
     test_run_threads(AT_ONCE, run_short_thread);
@@ -198,9 +208,7 @@ static void short_threads_give_their_streams_back_and_their_work_completes(void)
     if (streams > most) most = streams;
   }
   CHECK_THAT(most <= MOST_STREAMS, "%llu driver streams for %d threads at once", (unsigned long long)most, AT_ONCE);
-  unsigned expected = SHORT_THREADS / AT_ONCE * AT_ONCE;
-  for (int i = 0; i < 10000 && short_completed != expected; i++) test_sleep_ns(TEST_MILLISECOND);
-  CHECK_THAT(short_completed == expected, "%u of %u threads' work completed", short_completed, expected);
+  wait_for_short_threads(SHORT_THREADS / AT_ONCE * AT_ONCE);
   /* What is idle is used again: as many threads more make no new one. */
   uint64_t made = calls_made("hipStreamCreateWithFlags");
   for (int i = 0; i < 20; i++) {
@@ -208,6 +216,102 @@ static void short_threads_give_their_streams_back_and_their_work_completes(void)
     test_sleep_ns(2 * TEST_MILLISECOND);
   }
   CHECK_THAT(calls_made("hipStreamCreateWithFlags") <= made + AT_ONCE, "idle streams are not used again");
+}
+
+/* A thread that evaluates: its own stream, an event, and a result that is looked at; the last batch is left open. */
+static void run_evaluating_thread(unsigned number) {
+  rdm_stream stream;
+  rdm_encoder encoder;
+  rdm_event event;
+  float value = -1;
+  CHECK_OK(rdm_thread_local_stream_resolve(shared_handle, &stream));
+  CHECK_OK(rdm_default_stream_set(stream));
+  CHECK_OK(rdm_event_create(short_kernels.device, RDM_EVENT_DEFAULT, &event));
+  CHECK_OK(rdm_encoder_get(stream, &encoder));
+  CHECK_OK(rdm_encoder_fill(encoder, short_values[number], 0, sizeof(float)));
+  CHECK_OK(work_submit_step(encoder, &short_kernels, short_values[number], 1));
+  CHECK_OK(rdm_encoder_copy(encoder, &value, short_values[number], sizeof value, RDM_COPY_DEVICE_TO_HOST));
+  CHECK_OK(rdm_encoder_record_event(encoder, event));
+  CHECK_OK(rdm_event_wait(event, RDM_WAIT_FOREVER));
+  CHECK_THAT(value == 1.0f, "thread %u computed %g", number, (double)value);
+  CHECK_OK(rdm_encoder_add_completion_handler(encoder, count_completed, NULL));
+  CHECK_OK(rdm_event_release(event));
+}
+
+static uint64_t resident_bytes(void) {
+  unsigned long long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  CHECK(file != NULL && fscanf(file, "%*u %llu", &pages) == 1);
+  fclose(file);
+  return pages * 4096;
+}
+
+static void ten_thousand_short_threads_leave_memory_streams_and_events_flat(void) {
+  const char *text = getenv("RDM_TEST_LONG");
+  const int threads = (text != NULL && strcmp(text, "1") == 0 ? 10000 : 1000) / (TEST_SLOWDOWN > 3 ? 4 : 1);
+  test_use_sim(1);
+  prepare_short_threads();
+  /* A few at once in each round, so the first hundred threads make as many streams as are ever needed. */
+  for (int i = 0; i < 100 / AT_ONCE + 1; i++) test_run_threads(AT_ONCE, run_evaluating_thread);
+  wait_for_short_threads((100 / AT_ONCE + 1) * AT_ONCE);
+  rdm_sim_objects before = calls_count_objects();
+  uint64_t memory_before = resident_bytes();
+  for (int i = 0; i < threads / AT_ONCE; i++) test_run_threads(AT_ONCE, run_evaluating_thread);
+  wait_for_short_threads((100 / AT_ONCE + 1 + (unsigned)threads / AT_ONCE) * AT_ONCE);
+  rdm_sim_objects after = calls_count_objects();
+  uint64_t memory_after = resident_bytes();
+  CHECK_THAT(after.streams <= MOST_STREAMS && after.streams <= before.streams + AT_ONCE,
+             "%llu streams after the first hundred threads, %llu after %d more", (unsigned long long)before.streams,
+             (unsigned long long)after.streams, threads);
+  CHECK_THAT(after.events <= before.events + AT_ONCE, "%llu events, then %llu", (unsigned long long)before.events,
+             (unsigned long long)after.events);
+  /* The call log of the simulated driver fills as it goes: 65,536 calls. Sanitizers keep what was freed. */
+  uint64_t log_bytes = 65536 * sizeof(rdm_sim_call);
+  if (TEST_SLOWDOWN == 1) {
+    CHECK_THAT(memory_after < memory_before + log_bytes + (UINT64_C(2) << 20), "%llu KiB resident, then %llu",
+               (unsigned long long)memory_before / 1024, (unsigned long long)memory_after / 1024);
+  }
+  printf("%d threads: %llu streams, %llu events, %llu KiB resident; before %llu, %llu, %llu\n", threads,
+         (unsigned long long)after.streams, (unsigned long long)after.events, (unsigned long long)memory_after / 1024,
+         (unsigned long long)before.streams, (unsigned long long)before.events,
+         (unsigned long long)memory_before / 1024);
+}
+
+static rdm_event event_of_the_dead;
+
+/* Ends with a batch open, behind work that can not start yet. */
+static void *die_with_an_open_batch(void *argument) {
+  rdm_stream stream;
+  rdm_encoder encoder;
+  CHECK_OK(rdm_thread_local_stream_resolve(shared_handle, &stream));
+  CHECK_OK(rdm_encoder_get(stream, &encoder));
+  CHECK_OK(rdm_encoder_fill(encoder, short_values[0], 0, CHAIN_VALUES * sizeof(float)));
+  CHECK_OK(work_submit_step(encoder, &short_kernels, short_values[0], CHAIN_VALUES));
+  CHECK_OK(rdm_encoder_copy(encoder, argument, short_values[0], sizeof(float), RDM_COPY_DEVICE_TO_HOST));
+  CHECK_OK(rdm_encoder_record_event(encoder, event_of_the_dead));
+  for (int i = 0; i < 10; i++) CHECK_OK(rdm_encoder_add_completion_handler(encoder, count_completed, NULL));
+  return NULL;
+}
+
+static void a_thread_that_dies_with_an_open_batch_loses_nothing(void) {
+  rdm_stream other;
+  rdm_encoder encoder;
+  float value = -1;
+  test_use_sim(1);
+  prepare_short_threads();
+  CHECK_OK(rdm_event_create(short_kernels.device, RDM_EVENT_DEFAULT, &event_of_the_dead));
+  CHECK_OK(rdm_sim_hold(0, 1));
+  test_join_thread(test_start_thread(die_with_an_open_batch, &value));
+  CHECK_OK(rdm_stream_create(0, &other));
+  CHECK_OK(rdm_encoder_get(other, &encoder));
+  CHECK_OK(rdm_encoder_wait_event(encoder, event_of_the_dead));
+  CHECK_STATUS(rdm_event_query(event_of_the_dead), RDM_NOT_READY);
+  CHECK(short_completed == 0);
+  CHECK_OK(rdm_sim_hold(0, 0));
+  CHECK_OK(rdm_event_wait(event_of_the_dead, RDM_WAIT_FOREVER));
+  CHECK_OK(rdm_stream_synchronize(other, RDM_WAIT_FOREVER));
+  CHECK_THAT(value == 1.0f, "the dead thread's work gave %g", (double)value);
+  wait_for_short_threads(10);
 }
 
 static void streams_created_and_released_in_a_loop_do_not_grow(void) {
@@ -236,14 +340,19 @@ static void a_stream_that_does_nothing_makes_no_driver_stream(void) {
 }
 
 const test_case stream_tests[] = {
-    {.name = "a_stream_made_on_one_thread_is_used_by_others_in_order",
-     .function = a_stream_made_on_one_thread_is_used_by_others_in_order},
+    {.name = "ten_thousand_short_threads_leave_memory_streams_and_events_flat",
+     .function = ten_thousand_short_threads_leave_memory_streams_and_events_flat,
+     .limit_seconds = 200},
+    {.name = "a_thread_that_dies_with_an_open_batch_loses_nothing",
+     .function = a_thread_that_dies_with_an_open_batch_loses_nothing},
+    {.name = "field_log_06_a_stream_made_on_one_thread_is_used_by_others_in_order",
+     .function = field_log_06_a_stream_made_on_one_thread_is_used_by_others_in_order},
     {.name = "submissions_at_once_to_one_stream_all_count", .function = submissions_at_once_to_one_stream_all_count},
     {.name = "each_thread_resolves_to_a_stream_of_its_own", .function = each_thread_resolves_to_a_stream_of_its_own},
     {.name = "a_default_stream_outlives_its_release_until_it_changes",
      .function = a_default_stream_outlives_its_release_until_it_changes},
-    {.name = "short_threads_give_their_streams_back_and_their_work_completes",
-     .function = short_threads_give_their_streams_back_and_their_work_completes,
+    {.name = "field_log_07_short_threads_give_their_streams_back_and_their_work_completes",
+     .function = field_log_07_short_threads_give_their_streams_back_and_their_work_completes,
      .limit_seconds = 120},
     {.name = "streams_created_and_released_in_a_loop_do_not_grow",
      .function = streams_created_and_released_in_a_loop_do_not_grow},

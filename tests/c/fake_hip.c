@@ -6,17 +6,21 @@
  *   FAKE_WITH_COMPILER  both in one, as in HIP 5
  *   FAKE_LACKS_EVENT, FAKE_OLD_CALLBACK, FAKE_OLD_PROPERTIES   entry points that are left out
  *   FAKE_UNDEFINED   a call of a function that is nowhere
+ *   FAKE_EXIT        exit handlers of its own, registered as it is loaded and as it is first used; each calls
+ *                    fake_at_teardown, where that is set
  * It counts its calls in fake_calls, and notes in fake_first whether hipInit came first.
  */
 #include "driver/hip_layout.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef FAKE_INIT
 #define FAKE_INIT 0
 #endif
 
-int fake_calls;
+atomic_int fake_calls;
 int fake_first;
 
 #ifdef FAKE_UNDEFINED
@@ -110,7 +114,30 @@ const char *hipGetErrorString(int error) {
   }
 
 FAKE(hipGetDevice)
+#ifndef FAKE_EXIT
 FAKE(hipSetDevice)
+#else
+void (*fake_at_teardown)(const char *registered);
+
+static void tear_down_what_was_loaded(void) {
+  if (fake_at_teardown != NULL) fake_at_teardown("as the runtime was loaded");
+}
+
+static void tear_down_what_was_used(void) {
+  if (fake_at_teardown != NULL) fake_at_teardown("as the runtime was first used");
+}
+
+__attribute__((constructor)) static void load(void) {
+  atexit(tear_down_what_was_loaded);
+}
+
+int hipSetDevice(int device) {
+  static atomic_flag used = ATOMIC_FLAG_INIT;
+  (void)device;
+  if (!atomic_flag_test_and_set(&used)) atexit(tear_down_what_was_used);
+  return enter();
+}
+#endif
 FAKE(hipSetDeviceFlags)
 FAKE(hipDeviceSynchronize)
 FAKE(hipMalloc)

@@ -70,7 +70,7 @@ int evaluate(rdm_stream stream, int32_t device_index) {
   float by = 2.0f;
   std::uint32_t length = count;
   void *arguments[] = {&memory, &by, &length};
-  const rdm_launch_config config{sizeof config, {count / 64, 1, 1}, {64, 1, 1}, 0};
+  const rdm_launch_config config{sizeof config, {count / 64, 1, 1}, {64, 1, 1}, 0, nullptr};
   check(rdm_encoder_launch(encoder, kernel, &config, arguments, 3));
   std::vector<float> values(count);
   check(rdm_encoder_copy(encoder, values.data(), memory, count * sizeof(float), RDM_COPY_DEVICE_TO_HOST));

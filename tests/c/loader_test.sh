@@ -51,6 +51,7 @@ LD_LIBRARY_PATH=$build/all/lib expect uses all/lib/libamdhip64.so.7
 RDM_HIP_LIBRARY=$build/all/lib/libamdhip64.so.6 expect uses all/lib/libamdhip64.so.6
 RDM_HIP_LIBRARY=$build/all/lib/libamdhip64.so.6 expect compiler all/lib/libhiprtc.so.6
 ROCM_PATH=$build/all expect loaded "$build/all/lib/libamdhip64.so.5"
+RDM_HIP_LIBRARY=$build/all/lib/libamdhip64.so.7 expect loaded "$build/all/lib/libamdhip64.so.5"
 ROCM_PATH=$build/all expect properties gfx90a:sramecc+:xnack-
 
 # A broken file is passed over, and its reason is kept.

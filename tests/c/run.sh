@@ -27,14 +27,27 @@ case $length in
     run stress 4 16 4
     run bad_input
     run concurrency
+    run module_cache
+    run exit_process
+    # Under a sanitizer a tenth of the failures each; what waits is of use with one of them alone.
+    case $folder in
+      */plain) run injection && run wait ;;
+      */tsan) run injection brief && run wait ;;
+      *) run injection brief ;;
+    esac
     run sim_driver_test
     run driver_conformance sim
     ;;
   long)
+    export RDM_TEST_LONG=1
+    run wait
+    run exit_process
+    run injection long
     run stress 2 8 500
     run stress 8 32 50
     for ((i = 0; i < 10; i++)); do
       run concurrency
+      run module_cache
     done
     ;;
   *)

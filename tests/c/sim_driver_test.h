@@ -7,9 +7,11 @@
 
 #include "clock.h"
 #include "driver/driver.h"
-#include "driver/sim/call.h"
 #include "driver/sim/call_log.h"
+#include "driver/sim/call_name.h"
 #include "driver/sim/device.h"
+#include "driver/sim/device_streams.h"
+#include "driver/sim/driver_table.h"
 #include "driver/sim/injection.h"
 #include "driver/sim/memory.h"
 #include "driver/sim/object.h"

@@ -1,6 +1,8 @@
 /* Faults of the simulated devices: what they end, what they leave alone, and how a kernel raises one. */
 #include "sim_driver_test.h"
 
+#include "driver/sim/callback.h"
+
 static const char kernels[] =
     "extern \"C\" __global__ void store(int *to, int value) { *to = value; }\n"
     "extern \"C\" __global__ void store_at(char *to, unsigned long long offset) { to[offset] = 1; }\n"
@@ -146,6 +148,19 @@ static void waits_end_behind_running_work(void) {
   pthread_join(second.thread, NULL);
   RETURNS(719, first.result);
   RETURNS(719, second.result);
+}
+
+/* A stream that comes to a callback just when its device faults: it is not run, and the stream does not wait. */
+static void no_callback_after_the_fault(void) {
+  open_driver(2);
+  atomic_int runs = 0;
+  rdm__sim_callback_queue *queue = rdm__sim_device_callbacks(rdm__sim_device_at(0));
+  CHECK(rdm__sim_callback_queue_start(queue));
+  rdm__sim_callback_run(queue, count_run, &runs);
+  CHECK(atomic_load(&runs) == 1);
+  fault(0, 700);
+  rdm__sim_callback_run(queue, count_run, &runs);
+  CHECK(atomic_load(&runs) == 1);
 }
 
 /* A stream that waits for an event of a device that faults goes on; one whose own device faults stops waiting. */
@@ -322,6 +337,7 @@ static void others_faults_are_forwarded(void) {
     *(volatile char *)mended = 1;
     CHECK(handler_runs == round && handler_was_right);
   }
+  /* Only address 0 is sure to be nowhere: what ThreadSanitizer maps for itself begins at 1 << 40. */
   char *nowhere = NULL;
   unsigned long long offset = 0;
   expect_fault(700, "store_at", (void *[]){&nowhere, &offset});
@@ -350,6 +366,7 @@ const sim_test fault_tests[] = {
     {"only_its_own_device", only_its_own_device, NULL, 0},
     {"waits_end", waits_end, NULL, 0},
     {"waits_end_behind_running_work", waits_end_behind_running_work, NULL, 0},
+    {"no_callback_after_the_fault", no_callback_after_the_fault, NULL, 0},
     {"waits_across_devices_end", waits_across_devices_end, NULL, 0},
     {"whole_process", whole_process, "RDM_SIM_FAULT_SCOPE=process", 0},
     {"far_write", far_write, NULL, 0},

@@ -1,4 +1,8 @@
 //! One file for each command.
 
+pub mod cache;
+pub mod doctor;
 pub mod info;
 pub mod stress;
+pub mod warm;
+pub mod warm_worker;

@@ -2,36 +2,16 @@
 
 #include "clock.h"
 #include "driver/sim/call_log.h"
+#include "driver/sim/call_name.h"
+#include "driver/sim/compiler.h"
 #include "driver/sim/device.h"
 #include "driver/sim/injection.h"
 #include "driver/sim/state.h"
+#include "driver/sim/thread.h"
 
 #include <stdatomic.h>
-#include <string.h>
-
-static const char *const call_names[RDM__CALL_COUNT] = {
-#define X(field, hip_name, parameters) [RDM__CALL_##field] = hip_name,
-    RDM__DRIVER_CALLS(X)
-#undef X
-};
 
 static atomic_uint_fast64_t thread_count;
-
-rdm__sim_thread *rdm__sim_this_thread(void) {
-  static _Thread_local rdm__sim_thread thread;
-  return &thread;
-}
-
-const char *rdm__sim_call_name(rdm__call call) {
-  return (unsigned)call < RDM__CALL_COUNT ? call_names[call] : "";
-}
-
-rdm__call rdm__sim_call_by_name(const char *name) {
-  for (int call = 0; call < RDM__CALL_COUNT; call++) {
-    if (strcmp(call_names[call], name) == 0) return (rdm__call)call;
-  }
-  return RDM__CALL_COUNT;
-}
 
 /* The run-time compiler is a library of its own: it needs no hipInit and keeps no last error. */
 static bool is_compiler_call(rdm__call call) {
@@ -57,7 +37,7 @@ int rdm__sim_call_begin(rdm__sim_call_scope *scope, rdm__call call, const void *
       .named_device = named_device,
       .result = -1,
       .in_callback = thread->in_callback,
-      .entry_point = call_names[call],
+      .entry_point = rdm__sim_call_name(call),
   };
   scope->call = call;
   scope->number = rdm__sim_call_log_add(call, &entry);
@@ -86,21 +66,4 @@ int rdm__sim_call_end_created(rdm__sim_call_scope *scope, int result, const void
   rdm__sim_thread *thread = rdm__sim_this_thread();
   if (result != RDM_HIP_SUCCESS || rdm__sim_state()->legacy_last_error) thread->last_error = result;
   return result;
-}
-
-int rdm__sim_peek_at_last_error(void) {
-  rdm__sim_call_scope scope;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_peek_at_last_error, NULL, -1);
-  if (result == RDM_HIP_SUCCESS) result = rdm__sim_this_thread()->last_error;
-  return rdm__sim_call_end(&scope, result);
-}
-
-int rdm__sim_get_last_error(void) {
-  rdm__sim_call_scope scope;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_get_last_error, NULL, -1);
-  if (result == RDM_HIP_SUCCESS) {
-    result = rdm__sim_this_thread()->last_error;
-    rdm__sim_this_thread()->last_error = RDM_HIP_SUCCESS;
-  }
-  return rdm__sim_call_end(&scope, result);
 }

@@ -9,23 +9,6 @@
 
 #include "driver/driver.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
-/* Of the numbers that both compilers use, the one for "internal error". */
-enum { RDM__SIM_RTC_INTERNAL_ERROR = 11 };
-
-typedef struct rdm__sim_thread {
-  /* Counts from 1 in the order of the threads' first calls; 0: none yet. */
-  uint64_t number;
-  int current_device;
-  int last_error;
-  /* Set on the threads that run host callbacks. */
-  bool in_callback;
-} rdm__sim_thread;
-
-rdm__sim_thread *rdm__sim_this_thread(void);
-
 typedef struct rdm__sim_call_scope {
   uint64_t number;
   rdm__call call;
@@ -40,18 +23,7 @@ int rdm__sim_call_begin(rdm__sim_call_scope *scope, rdm__call call, const void *
 /* Notes the result in the log and, for a failure, in the thread's last-error slot. Returns `result`. */
 int rdm__sim_call_end(rdm__sim_call_scope *scope, int result);
 
-/* The same for a call that made the object `handle` on `device`. */
+/* The same for a call that made the object `handle`. */
 int rdm__sim_call_end_created(rdm__sim_call_scope *scope, int result, const void *handle);
-
-/* HIP's name of an entry point. */
-const char *rdm__sim_call_name(rdm__call call);
-
-/* The entry point with this name, RDM__CALL_COUNT where there is none. */
-rdm__call rdm__sim_call_by_name(const char *name);
-
-/* The entry points themselves, in the order of the table. */
-#define X(field, hip_name, parameters) int rdm__sim_##field parameters;
-RDM__DRIVER_CALLS(X)
-#undef X
 
 #endif

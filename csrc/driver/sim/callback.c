@@ -1,7 +1,6 @@
 #include "driver/sim/callback.h"
 
-#include "driver/sim/call.h"
-#include "driver/sim/device.h"
+#include "driver/sim/thread.h"
 #include "driver/sim/worker_thread.h"
 
 #include <pthread.h>
@@ -17,18 +16,18 @@ typedef struct pending_callback {
 } pending_callback;
 
 struct rdm__sim_callback_queue {
-  rdm__sim_device *device;
   pthread_mutex_t lock;
   pthread_cond_t arrived;
   bool started;
+  /* Set by the fault, for ever. */
+  bool closed;
   pending_callback *first;
   pending_callback **last;
 };
 
-rdm__sim_callback_queue *rdm__sim_callback_queue_create(rdm__sim_device *device) {
+rdm__sim_callback_queue *rdm__sim_callback_queue_create(void) {
   rdm__sim_callback_queue *queue = calloc(1, sizeof *queue);
   if (queue == NULL) return NULL;
-  queue->device = device;
   queue->last = &queue->first;
   pthread_mutex_init(&queue->lock, NULL);
   pthread_cond_init(&queue->arrived, NULL);
@@ -65,7 +64,7 @@ void rdm__sim_callback_run(rdm__sim_callback_queue *queue, rdm__host_function fu
   pending_callback callback = {.function = function, .user_data = user_data};
   pthread_cond_init(&callback.changed, NULL);
   pthread_mutex_lock(&queue->lock);
-  if (rdm__sim_device_fault(queue->device) == 0) {
+  if (!queue->closed) {
     *queue->last = &callback;
     queue->last = &callback.next;
     pthread_cond_signal(&queue->arrived);
@@ -81,6 +80,7 @@ void rdm__sim_callback_queue_lock(rdm__sim_callback_queue *queue) {
 
 void rdm__sim_callback_queue_drop_and_unlock(rdm__sim_callback_queue *queue) {
   pending_callback *callback = queue->first;
+  queue->closed = true;
   queue->first = NULL;
   queue->last = &queue->first;
   while (callback != NULL) {

@@ -7,17 +7,17 @@
 
 #include "driver/driver.h"
 
-struct rdm__sim_device;
+#include <stdbool.h>
 
 typedef struct rdm__sim_callback_queue rdm__sim_callback_queue;
 
 /* NULL where memory is short. */
-rdm__sim_callback_queue *rdm__sim_callback_queue_create(struct rdm__sim_device *device);
+rdm__sim_callback_queue *rdm__sim_callback_queue_create(void);
 
 /* Starts the thread if it does not run yet. False where the system has none to give. */
 bool rdm__sim_callback_queue_start(rdm__sim_callback_queue *queue);
 
-/* Runs the function on the queue's thread and waits for it; returns without running it once the device has faulted. */
+/* Runs the function on the queue's thread and waits for it; returns without running it after the fault. */
 void rdm__sim_callback_run(rdm__sim_callback_queue *queue, rdm__host_function function, void *user_data);
 
 /* For the fault: between the two, no callback begins; what has not begun by then never does. */

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Of the numbers that both real compilers use, the one for "internal error". */
+enum { RDM__SIM_RTC_INTERNAL_ERROR = 11 };
+
 /*
  * Finds the compiler: RDM_SIM_COMPILER, else the first there is of c++, g++, clang++, cc, gcc and clang. Writes its
  * path, or an empty text where there is none. Called once, before rdm__sim_compile.

@@ -1,14 +1,12 @@
 #include "driver/sim/device.h"
 
-#include "driver/sim/call.h"
 #include "driver/sim/callback.h"
 #include "driver/sim/state.h"
-#include "driver/sim/stream.h"
+#include "driver/sim/thread.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define TOTAL_MEMORY_BYTES (UINT64_C(1) << 30)
@@ -25,7 +23,7 @@ struct rdm__sim_device {
   /* Guards the list of streams, the flags and the making of the context. */
   pthread_mutex_t lock;
   unsigned flags;
-  rdm__sim_stream **streams;
+  rdm__sim_object **streams;
   size_t stream_count;
   size_t stream_capacity;
 };
@@ -36,7 +34,7 @@ rdm__sim_device *rdm__sim_devices_create(int count) {
   for (int index = 0; index < count; index++) {
     devices[index].index = index;
     pthread_mutex_init(&devices[index].lock, NULL);
-    devices[index].callbacks = rdm__sim_callback_queue_create(&devices[index]);
+    devices[index].callbacks = rdm__sim_callback_queue_create();
     if (devices[index].callbacks == NULL) {
       while (index-- > 0) free(devices[index].callbacks);
       free(devices);
@@ -57,6 +55,12 @@ int rdm__sim_device_index(const rdm__sim_device *device) {
 
 int rdm__sim_device_fault(rdm__sim_device *device) {
   return atomic_load_explicit(&device->fault, memory_order_acquire);
+}
+
+bool rdm__sim_device_note_fault(rdm__sim_device *device, int error) {
+  int none = 0;
+  return atomic_compare_exchange_strong_explicit(&device->fault, &none, error, memory_order_acq_rel,
+                                                 memory_order_acquire);
 }
 
 int rdm__sim_device_use_current(rdm__sim_device **out_device) {
@@ -84,156 +88,15 @@ void rdm__sim_device_unreserve(rdm__sim_device *device, size_t size) {
   atomic_fetch_sub_explicit(&device->reserved_bytes, size, memory_order_relaxed);
 }
 
-rdm__sim_callback_queue *rdm__sim_device_callbacks(rdm__sim_device *device) {
-  return device->callbacks;
-}
-
-/* ---- Streams --------------------------------------------------------------------------------------------------- */
-
-void rdm__sim_device_add_stream(rdm__sim_device *device, rdm__sim_stream *stream) {
-  pthread_mutex_lock(&device->lock);
-  if (device->stream_count == device->stream_capacity) {
-    size_t capacity = device->stream_capacity == 0 ? 16 : device->stream_capacity * 2;
-    rdm__sim_stream **streams = realloc(device->streams, capacity * sizeof(rdm__sim_stream *));
-    /* A stream that no fault and no wait can find would be wrong in every test that follows. */
-    if (streams == NULL) abort();
-    device->streams = streams;
-    device->stream_capacity = capacity;
-  }
-  device->streams[device->stream_count++] = stream;
-  rdm__sim_stream_retain(stream);
-  pthread_mutex_unlock(&device->lock);
-}
-
-void rdm__sim_device_remove_stream(rdm__sim_device *device, rdm__sim_stream *stream) {
-  pthread_mutex_lock(&device->lock);
-  for (size_t index = 0; index < device->stream_count; index++) {
-    if (device->streams[index] != stream) continue;
-    device->streams[index] = device->streams[--device->stream_count];
-    break;
-  }
-  pthread_mutex_unlock(&device->lock);
-  rdm__sim_stream_release(stream);
-}
-
-/* The device's streams at this moment, each with a reference, for a caller that must not hold the list's lock. */
-static rdm__sim_stream **copy_streams(rdm__sim_device *device, size_t *out_count) {
-  pthread_mutex_lock(&device->lock);
-  size_t count = device->stream_count;
-  rdm__sim_stream **streams = malloc((count + 1) * sizeof(rdm__sim_stream *));
-  if (streams == NULL) abort();
-  for (size_t index = 0; index < count; index++) {
-    streams[index] = device->streams[index];
-    rdm__sim_stream_retain(streams[index]);
-  }
-  pthread_mutex_unlock(&device->lock);
-  *out_count = count;
-  return streams;
-}
-
-int rdm__sim_device_wait(rdm__sim_device *device) {
-  size_t count;
-  rdm__sim_stream **streams = copy_streams(device, &count);
-  for (size_t index = 0; index < count; index++) {
-    rdm__sim_stream_wait(streams[index]);
-    rdm__sim_stream_release(streams[index]);
-  }
-  free(streams);
-  return rdm__sim_device_fault(device);
-}
-
 bool rdm__sim_device_is_held(rdm__sim_device *device) {
   return atomic_load_explicit(&device->held, memory_order_acquire);
 }
 
-void rdm__sim_device_set_held(rdm__sim_device *device, bool held) {
+void rdm__sim_device_note_held(rdm__sim_device *device, bool held) {
   atomic_store_explicit(&device->held, held, memory_order_release);
-  size_t count;
-  rdm__sim_stream **streams = copy_streams(device, &count);
-  for (size_t index = 0; index < count; index++) {
-    rdm__sim_stream_wake(streams[index]);
-    rdm__sim_stream_release(streams[index]);
-  }
-  free(streams);
 }
 
-static void fault_one(rdm__sim_device *device, int error) {
-  /* The callback lock makes it certain that no callback begins once this returns. */
-  rdm__sim_callback_queue_lock(device->callbacks);
-  int none = 0;
-  bool first =
-      atomic_compare_exchange_strong_explicit(&device->fault, &none, error, memory_order_acq_rel, memory_order_acquire);
-  rdm__sim_callback_queue_drop_and_unlock(device->callbacks);
-  if (!first) return;
-  size_t count;
-  rdm__sim_stream **streams = copy_streams(device, &count);
-  for (size_t index = 0; index < count; index++) {
-    rdm__sim_stream_drop_work(streams[index], error);
-    rdm__sim_stream_release(streams[index]);
-  }
-  free(streams);
-}
-
-void rdm__sim_device_set_fault(rdm__sim_device *device, int error) {
-  rdm__sim_state_block *state = rdm__sim_state();
-  if (!state->faults_are_process_wide) {
-    fault_one(device, error);
-    return;
-  }
-  /* AMD's runtime gives this one number for whatever the fault was. */
-  atomic_store_explicit(&state->process_fault, RDM_HIP_ILLEGAL_ADDRESS, memory_order_release);
-  for (int index = 0; index < state->device_count; index++) {
-    fault_one(&state->devices[index], RDM_HIP_ILLEGAL_ADDRESS);
-  }
-}
-
-/* ---- Entry points ---------------------------------------------------------------------------------------------- */
-
-int rdm__sim_get_device_count(int *count) {
-  rdm__sim_call_scope scope;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_get_device_count, NULL, -1);
-  if (result == RDM_HIP_SUCCESS) {
-    if (count == NULL) {
-      result = RDM_HIP_INVALID_VALUE;
-    } else {
-      *count = rdm__sim_state()->device_count;
-      if (*count == 0) result = RDM_HIP_NO_DEVICE;
-    }
-  }
-  return rdm__sim_call_end(&scope, result);
-}
-
-int rdm__sim_get_device(int *device) {
-  rdm__sim_call_scope scope;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_get_device, NULL, -1);
-  if (result == RDM_HIP_SUCCESS) {
-    if (device == NULL) {
-      result = RDM_HIP_INVALID_VALUE;
-    } else if (rdm__sim_state()->device_count == 0) {
-      result = RDM_HIP_INVALID_DEVICE;
-    } else {
-      *device = rdm__sim_this_thread()->current_device;
-    }
-  }
-  return rdm__sim_call_end(&scope, result);
-}
-
-int rdm__sim_set_device(int device) {
-  rdm__sim_call_scope scope;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_set_device, NULL, device);
-  if (result == RDM_HIP_SUCCESS) {
-    if (rdm__sim_device_at(device) == NULL) {
-      result = RDM_HIP_INVALID_DEVICE;
-    } else {
-      rdm__sim_this_thread()->current_device = device;
-    }
-  }
-  return rdm__sim_call_end(&scope, result);
-}
-
-static int set_flags(unsigned flags) {
-  rdm__sim_device *device = rdm__sim_device_at(rdm__sim_this_thread()->current_device);
-  if (device == NULL) return RDM_HIP_INVALID_DEVICE;
+int rdm__sim_device_set_flags(rdm__sim_device *device, unsigned flags) {
   /* At most one of the schedules: spin 1, yield 2, blocking 4. */
   unsigned schedule = flags & 7U;
   if ((flags & ~(unsigned)LISTED_FLAGS) != 0 || (schedule & (schedule - 1)) != 0) return RDM_HIP_INVALID_VALUE;
@@ -248,18 +111,8 @@ static int set_flags(unsigned flags) {
   return result;
 }
 
-int rdm__sim_set_device_flags(unsigned flags) {
-  rdm__sim_call_scope scope;
-  int current = rdm__sim_this_thread()->current_device;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_set_device_flags, NULL, current);
-  if (result == RDM_HIP_SUCCESS) result = set_flags(flags);
-  return rdm__sim_call_end(&scope, result);
-}
-
-static int get_properties(rdm__device_properties *properties, int device) {
-  if (properties == NULL) return RDM_HIP_INVALID_VALUE;
-  if (rdm__sim_device_at(device) == NULL) return RDM_HIP_INVALID_DEVICE;
-  *properties = (rdm__device_properties){
+rdm__device_properties rdm__sim_device_properties(void) {
+  return (rdm__device_properties){
       .total_memory_bytes = TOTAL_MEMORY_BYTES,
       .multiprocessor_count = MULTIPROCESSOR_COUNT,
       .warp_size = WARP_SIZE,
@@ -267,22 +120,50 @@ static int get_properties(rdm__device_properties *properties, int device) {
       .name = "Simulated GPU",
       .architecture = "sim",
   };
-  return RDM_HIP_SUCCESS;
 }
 
-int rdm__sim_get_device_properties(rdm__device_properties *properties, int device) {
-  rdm__sim_call_scope scope;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_get_device_properties, NULL, device);
-  if (result == RDM_HIP_SUCCESS) result = get_properties(properties, device);
-  return rdm__sim_call_end(&scope, result);
+rdm__sim_callback_queue *rdm__sim_device_callbacks(rdm__sim_device *device) {
+  return device->callbacks;
 }
 
-int rdm__sim_device_synchronize(void) {
-  rdm__sim_call_scope scope;
-  rdm__sim_device *device = NULL;
-  int current = rdm__sim_this_thread()->current_device;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_device_synchronize, NULL, current);
-  if (result == RDM_HIP_SUCCESS) result = rdm__sim_device_use_current(&device);
-  if (result == RDM_HIP_SUCCESS) result = rdm__sim_device_wait(device);
-  return rdm__sim_call_end(&scope, result);
+/* ---- Streams --------------------------------------------------------------------------------------------------- */
+
+void rdm__sim_device_add_stream(rdm__sim_device *device, rdm__sim_object *stream) {
+  pthread_mutex_lock(&device->lock);
+  if (device->stream_count == device->stream_capacity) {
+    size_t capacity = device->stream_capacity == 0 ? 16 : device->stream_capacity * 2;
+    rdm__sim_object **streams = realloc(device->streams, capacity * sizeof(rdm__sim_object *));
+    /* A stream that no fault and no wait can find would be wrong in every test that follows. */
+    if (streams == NULL) abort();
+    device->streams = streams;
+    device->stream_capacity = capacity;
+  }
+  device->streams[device->stream_count++] = stream;
+  rdm__sim_object_retain(stream);
+  pthread_mutex_unlock(&device->lock);
+}
+
+void rdm__sim_device_remove_stream(rdm__sim_device *device, rdm__sim_object *stream) {
+  pthread_mutex_lock(&device->lock);
+  for (size_t index = 0; index < device->stream_count; index++) {
+    if (device->streams[index] != stream) continue;
+    device->streams[index] = device->streams[--device->stream_count];
+    break;
+  }
+  pthread_mutex_unlock(&device->lock);
+  rdm__sim_object_release(stream);
+}
+
+rdm__sim_object **rdm__sim_device_copy_streams(rdm__sim_device *device, size_t *out_count) {
+  pthread_mutex_lock(&device->lock);
+  size_t count = device->stream_count;
+  rdm__sim_object **streams = malloc((count + 1) * sizeof(rdm__sim_object *));
+  if (streams == NULL) abort();
+  for (size_t index = 0; index < count; index++) {
+    streams[index] = device->streams[index];
+    rdm__sim_object_retain(streams[index]);
+  }
+  pthread_mutex_unlock(&device->lock);
+  *out_count = count;
+  return streams;
 }

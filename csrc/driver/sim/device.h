@@ -1,5 +1,5 @@
 /*
- * The simulated GPUs: each one's primary context, its streams, its memory budget and its fault.
+ * The simulated GPUs: each one's primary context, its list of streams, its memory budget and its fault.
  *
  * Locks, outermost first: an event's, a device's callback lock or stream list, a stream's, a record's.
  */
@@ -7,11 +7,11 @@
 #define RDM_SIM_DEVICE_H
 
 #include "driver/driver.h"
+#include "driver/sim/object.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct rdm__sim_stream;
 struct rdm__sim_callback_queue;
 
 typedef struct rdm__sim_device rdm__sim_device;
@@ -37,23 +37,29 @@ int rdm__sim_device_use_current(rdm__sim_device **out_device);
 bool rdm__sim_device_reserve(rdm__sim_device *device, size_t size);
 void rdm__sim_device_unreserve(rdm__sim_device *device, size_t size);
 
+/* Whether its streams begin no work. To change it for streams that wait, see device_streams.h. */
 bool rdm__sim_device_is_held(rdm__sim_device *device);
-void rdm__sim_device_set_held(rdm__sim_device *device, bool held);
+void rdm__sim_device_note_held(rdm__sim_device *device, bool held);
 
 struct rdm__sim_callback_queue *rdm__sim_device_callbacks(rdm__sim_device *device);
 
 /* The device's list of streams holds one reference to each. */
-void rdm__sim_device_add_stream(rdm__sim_device *device, struct rdm__sim_stream *stream);
-void rdm__sim_device_remove_stream(rdm__sim_device *device, struct rdm__sim_stream *stream);
-
-/* Waits for all that was submitted to the device before. Returns 0 or the device's fault. */
-int rdm__sim_device_wait(rdm__sim_device *device);
+void rdm__sim_device_add_stream(rdm__sim_device *device, rdm__sim_object *stream);
+void rdm__sim_device_remove_stream(rdm__sim_device *device, rdm__sim_object *stream);
 
 /*
- * Faults the device; the first fault stays. What is queued on its streams is dropped, every wait for it ends, and no
- * host callback of its begins any more. A stream of another device that waits for an event of this one goes on as if
- * the wait were over. Where faults are process-wide, every device faults. Called with no lock held.
+ * The device's streams at this moment, each with a reference, for a caller that must not hold the list's lock. The
+ * array is the caller's to free.
  */
-void rdm__sim_device_set_fault(rdm__sim_device *device, int error);
+rdm__sim_object **rdm__sim_device_copy_streams(rdm__sim_device *device, size_t *out_count);
+
+/* The device's fault becomes `error`, unless it has one. True for the first. */
+bool rdm__sim_device_note_fault(rdm__sim_device *device, int error);
+
+/* hipSetDeviceFlags on this device: refused once it has its context. */
+int rdm__sim_device_set_flags(rdm__sim_device *device, unsigned flags);
+
+/* What every simulated device says of itself. */
+rdm__device_properties rdm__sim_device_properties(void);
 
 #endif

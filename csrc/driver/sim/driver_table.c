@@ -9,8 +9,9 @@
 #include "driver/sim/driver_table.h"
 
 #include "driver/driver_error.h"
-#include "driver/sim/call.h"
 #include "driver/sim/call_log.h"
+#include "driver/sim/call_name.h"
+#include "driver/sim/calls.h"
 #include "driver/sim/compiler.h"
 #include "driver/sim/device.h"
 #include "driver/sim/injection.h"
@@ -20,57 +21,28 @@
 #include "driver/sim/kernel_abi.h"
 #include "driver/sim/kernel_source.h"
 #include "driver/sim/state.h"
+#include "driver/sim/thread.h"
 #include "status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* In the form of HIP 7.0. */
-enum { RUNTIME_VERSION = 70000000 };
-
-static rdm__sim_state_block *the_state;
 static rdm__driver *the_table;
-
-rdm__sim_state_block *rdm__sim_state(void) {
-  return the_state;
-}
-
-const char *rdm__sim_compiler_path(void) {
-  return the_table->compiler_path;
-}
-
-/* ---- Entry points of the whole driver -------------------------------------------------------------------------- */
-
-int rdm__sim_init(unsigned flags) {
-  rdm__sim_call_scope scope;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_init, NULL, -1);
-  if (result == RDM_HIP_SUCCESS && flags != 0) result = RDM_HIP_INVALID_VALUE;
-  if (result == RDM_HIP_SUCCESS) atomic_store_explicit(&the_state->initialized, true, memory_order_release);
-  return rdm__sim_call_end(&scope, result);
-}
-
-static int get_version(rdm__call call, int *version) {
-  rdm__sim_call_scope scope;
-  int result = rdm__sim_call_begin(&scope, call, NULL, -1);
-  if (result == RDM_HIP_SUCCESS && version == NULL) result = RDM_HIP_INVALID_VALUE;
-  if (result == RDM_HIP_SUCCESS) *version = RUNTIME_VERSION;
-  return rdm__sim_call_end(&scope, result);
-}
-
-int rdm__sim_driver_get_version(int *version) {
-  return get_version(RDM__CALL_driver_get_version, version);
-}
-
-int rdm__sim_runtime_get_version(int *version) {
-  return get_version(RDM__CALL_runtime_get_version, version);
-}
 
 static int kernel_argument_count(void *handle) {
   rdm__sim_function *function = rdm__sim_function_get(handle);
   int count = function == NULL ? -1 : (int)rdm__sim_function_kernel(function)->argument_count;
   rdm__sim_function_release(function);
   return count;
+}
+
+static int kernel_argument_size(void *handle, unsigned index) {
+  rdm__sim_function *function = rdm__sim_function_get(handle);
+  const rdm__sim_kernel *kernel = function == NULL ? NULL : rdm__sim_function_kernel(function);
+  int size = kernel == NULL || index >= kernel->argument_count ? -1 : (int)kernel->argument_sizes[index];
+  rdm__sim_function_release(function);
+  return size;
 }
 
 /* ---- Opening --------------------------------------------------------------------------------------------------- */
@@ -149,7 +121,7 @@ static void identify_compiler(char *out_identity, size_t size) {
 static rdm__driver *make_table(const rdm__sim_state_block *state) {
   rdm__driver *table = calloc(1, sizeof *table);
   if (table == NULL) return NULL;
-#define X(field, hip_name, parameters) table->field = rdm__sim_##field;
+#define X(field, hip_name, parameters) table->field = rdm__sim_hip_##field;
   RDM__DRIVER_CALLS(X)
 #undef X
   table->error_name = rdm__driver_error_name;
@@ -157,6 +129,7 @@ static rdm__driver *make_table(const rdm__sim_state_block *state) {
   table->rtc_error_string = rdm__driver_rtc_error_string;
   table->call_name = rdm__sim_call_name;
   table->kernel_argument_count = kernel_argument_count;
+  table->kernel_argument_size = kernel_argument_size;
   table->name = "sim";
   table->architecture_option = "--offload-arch=";
   table->compiles_one_at_a_time = state->one_compile_at_a_time;
@@ -173,15 +146,17 @@ const rdm__driver *rdm__sim_prepare(int device_count) {
     return NULL;
   }
   /* Kept when opening failed later on, so that injections go on counting when it is tried again. */
-  if (the_state == NULL) the_state = make_state();
-  if (the_state == NULL) return NULL;
-  if (the_table == NULL) the_table = make_table(the_state);
-  if (the_state->devices == NULL) the_state->devices = rdm__sim_devices_create(RDM__SIM_MAX_DEVICES);
-  if (the_table == NULL || the_state->devices == NULL) {
+  if (rdm__sim_state() == NULL) rdm__sim_state_set(make_state());
+  rdm__sim_state_block *state = rdm__sim_state();
+  if (state == NULL) return NULL;
+  if (the_table == NULL) the_table = make_table(state);
+  if (state->devices == NULL) state->devices = rdm__sim_devices_create(RDM__SIM_MAX_DEVICES);
+  if (the_table == NULL || state->devices == NULL) {
     rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for the simulated driver");
     return NULL;
   }
-  the_state->device_count = device_count;
+  state->compiler_path = the_table->compiler_path;
+  state->device_count = device_count;
   return the_table;
 }
 

@@ -2,7 +2,9 @@
 #ifndef RDM_SIM_DRIVER_TABLE_H
 #define RDM_SIM_DRIVER_TABLE_H
 
-/* The compiler that was found when the driver was opened; empty for none. */
-const char *rdm__sim_compiler_path(void);
+#include "driver/driver.h"
+
+/* Makes the state and fills the table, without initializing the runtime. NULL with the thread's last error set. */
+const rdm__driver *rdm__sim_prepare(int device_count);
 
 #endif

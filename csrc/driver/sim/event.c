@@ -1,20 +1,19 @@
-/* Events: of the device current at their creation, recorded on a stream of that device alone. */
-#include "driver/sim/call.h"
+#include "driver/sim/event.h"
+
 #include "driver/sim/device.h"
 #include "driver/sim/object.h"
 #include "driver/sim/record.h"
-#include "driver/sim/stream.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-typedef struct sim_event {
+struct rdm__sim_event {
   rdm__sim_object object;
   unsigned flags;
   /* Guards the latest record; NULL before the first. */
   pthread_mutex_t lock;
   rdm__sim_record *latest;
-} sim_event;
+};
 
 /* Work that names a record: to reach it, or to wait for it. */
 typedef struct record_work {
@@ -23,31 +22,31 @@ typedef struct record_work {
 } record_work;
 
 static void destroy_event(rdm__sim_object *object) {
-  sim_event *event = (sim_event *)object;
+  rdm__sim_event *event = (rdm__sim_event *)object;
   rdm__sim_record_release(event->latest);
   pthread_mutex_destroy(&event->lock);
   free(event);
 }
 
-static sim_event *get_event(const void *handle) {
+rdm__sim_event *rdm__sim_event_get(const void *handle) {
   return rdm__sim_handle_get(handle, RDM__SIM_EVENT);
 }
 
-static void release_event(sim_event *event) {
+void rdm__sim_event_release(rdm__sim_event *event) {
   if (event != NULL) rdm__sim_object_release(&event->object);
 }
 
-static int device_index(const sim_event *event) {
+int rdm__sim_event_device_index(const rdm__sim_event *event) {
   return event == NULL ? -1 : event->object.device;
 }
 
 /* The sticky fault of the event's device, 0 where there is none. */
-static int device_fault(const sim_event *event) {
+static int device_fault(const rdm__sim_event *event) {
   return rdm__sim_device_fault(rdm__sim_device_at(event->object.device));
 }
 
 /* The latest record with one more reference, NULL before the first. */
-static rdm__sim_record *latest_record(sim_event *event) {
+static rdm__sim_record *latest_record(rdm__sim_event *event) {
   pthread_mutex_lock(&event->lock);
   rdm__sim_record *record = event->latest;
   if (record != NULL) rdm__sim_record_retain(record);
@@ -55,7 +54,7 @@ static rdm__sim_record *latest_record(sim_event *event) {
   return record;
 }
 
-static int create(void **out_event, unsigned flags) {
+int rdm__sim_event_create(void **out_event, unsigned flags) {
   if (out_event == NULL) return RDM_HIP_INVALID_VALUE;
   if ((flags & ~(unsigned)(RDM_HIP_EVENT_BLOCKING_SYNC | RDM_HIP_EVENT_DISABLE_TIMING)) != 0) {
     return RDM_HIP_INVALID_VALUE;
@@ -63,41 +62,25 @@ static int create(void **out_event, unsigned flags) {
   rdm__sim_device *device;
   int result = rdm__sim_device_use_current(&device);
   if (result != RDM_HIP_SUCCESS) return result;
-  sim_event *event = calloc(1, sizeof *event);
+  rdm__sim_event *event = calloc(1, sizeof *event);
   if (event == NULL) return RDM_HIP_OUT_OF_MEMORY;
   rdm__sim_object_init(&event->object, RDM__SIM_EVENT, rdm__sim_device_index(device), destroy_event);
   event->flags = flags;
   pthread_mutex_init(&event->lock, NULL);
   void *handle = rdm__sim_handle_add(&event->object);
   if (handle == NULL) {
-    release_event(event);
+    rdm__sim_event_release(event);
     return RDM_HIP_OUT_OF_MEMORY;
   }
   *out_event = handle;
   return RDM_HIP_SUCCESS;
 }
 
-int rdm__sim_event_create(void **event, unsigned flags) {
-  rdm__sim_call_scope scope;
-  void *handle = NULL;
-  int current = rdm__sim_this_thread()->current_device;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_event_create, NULL, current);
-  if (result == RDM_HIP_SUCCESS) result = create(event, flags);
-  if (result == RDM_HIP_SUCCESS) handle = *event;
-  return rdm__sim_call_end_created(&scope, result, handle);
-}
-
-int rdm__sim_event_destroy(void *event) {
-  rdm__sim_call_scope scope;
-  sim_event *found = get_event(event);
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_event_destroy, event, device_index(found));
-  release_event(found);
-  if (result == RDM_HIP_SUCCESS) {
-    sim_event *removed = rdm__sim_handle_remove(event, RDM__SIM_EVENT);
-    if (removed == NULL) result = RDM_HIP_INVALID_HANDLE;
-    release_event(removed);
-  }
-  return rdm__sim_call_end(&scope, result);
+int rdm__sim_event_destroy(const void *handle) {
+  rdm__sim_event *event = rdm__sim_handle_remove(handle, RDM__SIM_EVENT);
+  if (event == NULL) return RDM_HIP_INVALID_HANDLE;
+  rdm__sim_event_release(event);
+  return RDM_HIP_SUCCESS;
 }
 
 /* ---- Recording and waiting in a stream ------------------------------------------------------------------------- */
@@ -126,7 +109,7 @@ static void finish_wait(rdm__sim_work *work, int fault) {
   free(work);
 }
 
-static int record(sim_event *event, rdm__sim_stream *stream) {
+int rdm__sim_event_record(rdm__sim_event *event, rdm__sim_stream *stream) {
   if (event == NULL || event->object.device != rdm__sim_stream_device_index(stream)) return RDM_HIP_INVALID_HANDLE;
   record_work *work = calloc(1, sizeof *work);
   rdm__sim_record *made = rdm__sim_record_create();
@@ -153,19 +136,7 @@ static int record(sim_event *event, rdm__sim_stream *stream) {
   return result;
 }
 
-int rdm__sim_event_record(void *event, void *stream) {
-  rdm__sim_call_scope scope;
-  sim_event *found = get_event(event);
-  rdm__sim_stream *found_stream = rdm__sim_stream_get(stream);
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_event_record, event, device_index(found));
-  if (result == RDM_HIP_SUCCESS) result = rdm__sim_stream_check_submit(found_stream, stream);
-  if (result == RDM_HIP_SUCCESS) result = record(found, found_stream);
-  rdm__sim_stream_release(found_stream);
-  release_event(found);
-  return rdm__sim_call_end(&scope, result);
-}
-
-static int wait_event(rdm__sim_stream *stream, const void *stream_handle, sim_event *event, unsigned flags) {
+int rdm__sim_event_wait(rdm__sim_stream *stream, const void *stream_handle, rdm__sim_event *event, unsigned flags) {
   if (stream_handle == NULL) return RDM_HIP_NOT_SUPPORTED;
   if (stream == NULL || event == NULL) return RDM_HIP_INVALID_HANDLE;
   if (flags != 0) return RDM_HIP_INVALID_VALUE;
@@ -184,22 +155,9 @@ static int wait_event(rdm__sim_stream *stream, const void *stream_handle, sim_ev
   return rdm__sim_stream_submit(stream, &work->work);
 }
 
-int rdm__sim_stream_wait_event(void *stream, void *event, unsigned flags) {
-  rdm__sim_call_scope scope;
-  rdm__sim_stream *found_stream = rdm__sim_stream_get(stream);
-  sim_event *found = get_event(event);
-  int result =
-      rdm__sim_call_begin(&scope, RDM__CALL_stream_wait_event, stream, rdm__sim_stream_device_index(found_stream));
-  if (result == RDM_HIP_SUCCESS) result = wait_event(found_stream, stream, found, flags);
-  release_event(found);
-  rdm__sim_stream_release(found_stream);
-  return rdm__sim_call_end(&scope, result);
-}
-
 /* ---- On the host ----------------------------------------------------------------------------------------------- */
 
-/* An event that was never recorded counts as complete, as in HIP and CUDA. */
-static int query(sim_event *event) {
+int rdm__sim_event_query(rdm__sim_event *event) {
   if (event == NULL) return RDM_HIP_INVALID_HANDLE;
   rdm__sim_record *latest = latest_record(event);
   bool over = latest == NULL || rdm__sim_record_is_over(latest);
@@ -209,16 +167,7 @@ static int query(sim_event *event) {
   return over ? RDM_HIP_SUCCESS : RDM_HIP_NOT_READY;
 }
 
-int rdm__sim_event_query(void *event) {
-  rdm__sim_call_scope scope;
-  sim_event *found = get_event(event);
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_event_query, event, device_index(found));
-  if (result == RDM_HIP_SUCCESS) result = query(found);
-  release_event(found);
-  return rdm__sim_call_end(&scope, result);
-}
-
-static int synchronize(sim_event *event) {
+int rdm__sim_event_synchronize(rdm__sim_event *event) {
   if (event == NULL) return RDM_HIP_INVALID_HANDLE;
   rdm__sim_record *latest = latest_record(event);
   if (latest != NULL) rdm__sim_record_wait(latest, rdm__sim_device_at(event->object.device));
@@ -226,16 +175,7 @@ static int synchronize(sim_event *event) {
   return device_fault(event);
 }
 
-int rdm__sim_event_synchronize(void *event) {
-  rdm__sim_call_scope scope;
-  sim_event *found = get_event(event);
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_event_synchronize, event, device_index(found));
-  if (result == RDM_HIP_SUCCESS) result = synchronize(found);
-  release_event(found);
-  return rdm__sim_call_end(&scope, result);
-}
-
-static int elapsed(float *milliseconds, sim_event *start, sim_event *end) {
+int rdm__sim_event_elapsed(float *milliseconds, rdm__sim_event *start, rdm__sim_event *end) {
   if (milliseconds == NULL) return RDM_HIP_INVALID_VALUE;
   if (start == NULL || end == NULL || start->object.device != end->object.device) return RDM_HIP_INVALID_HANDLE;
   if (((start->flags | end->flags) & RDM_HIP_EVENT_DISABLE_TIMING) != 0) return RDM_HIP_INVALID_HANDLE;
@@ -256,15 +196,4 @@ static int elapsed(float *milliseconds, sim_event *start, sim_event *end) {
   rdm__sim_record_release(second);
   rdm__sim_record_release(first);
   return result;
-}
-
-int rdm__sim_event_elapsed_time(float *milliseconds, void *start, void *end) {
-  rdm__sim_call_scope scope;
-  sim_event *found_start = get_event(start);
-  sim_event *found_end = get_event(end);
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_event_elapsed_time, start, device_index(found_start));
-  if (result == RDM_HIP_SUCCESS) result = elapsed(milliseconds, found_start, found_end);
-  release_event(found_end);
-  release_event(found_start);
-  return rdm__sim_call_end(&scope, result);
 }

@@ -1,7 +1,7 @@
 #include "driver/sim/injection.h"
 
 #include "clock.h"
-#include "driver/sim/call.h"
+#include "driver/sim/call_name.h"
 #include "driver/sim/state.h"
 
 #include <errno.h>

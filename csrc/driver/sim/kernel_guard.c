@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,9 +17,13 @@ static const int caught_signals[CAUGHT_COUNT] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL
 /* What was installed before ours. Written once, before any handler of ours can run. */
 static struct sigaction previous_actions[CAUGHT_COUNT];
 
-/* Where to go on when the guarded work fails; NULL outside it. Read by the handler, so its storage must need no call
- * that allocates. */
-static _Thread_local sigjmp_buf *volatile escape __attribute__((tls_model("initial-exec")));
+/*
+ * Where to go on when the guarded work fails; NULL outside it. The handler reads it, also on threads that have never
+ * been here. A thread-local variable could allocate there; one with static storage would keep the whole library from
+ * being loaded with dlopen. A key does neither. Written once, before any handler of ours can run.
+ */
+static pthread_key_t escape_key;
+static bool has_escape_key;
 static _Thread_local void *signal_stack;
 
 static void forward(int number, siginfo_t *information, void *context, const struct sigaction *previous) {
@@ -38,9 +43,9 @@ static void forward(int number, siginfo_t *information, void *context, const str
 }
 
 static void handle_signal(int number, siginfo_t *information, void *context) {
-  sigjmp_buf *target = escape;
+  sigjmp_buf *target = pthread_getspecific(escape_key);
   if (target != NULL) {
-    escape = NULL;
+    pthread_setspecific(escape_key, NULL);
     siglongjmp(*target, number);
   }
   for (int index = 0; index < CAUGHT_COUNT; index++) {
@@ -52,6 +57,9 @@ static void handle_signal(int number, siginfo_t *information, void *context) {
 }
 
 static void install(void) {
+  has_escape_key = pthread_key_create(&escape_key, NULL) == 0;
+  /* Without one a kernel's wild write ends the process, as it would with no simulation. */
+  if (!has_escape_key) return;
   for (int index = 0; index < CAUGHT_COUNT; index++) {
     sigaction(caught_signals[index], NULL, &previous_actions[index]);
   }
@@ -91,12 +99,16 @@ void rdm__sim_kernel_guard_leave_thread(void) {
 
 int rdm__sim_kernel_guard_run(void (*body)(void *argument), void *argument) {
   sigjmp_buf target;
+  if (!has_escape_key) {
+    body(argument);
+    return RDM_HIP_SUCCESS;
+  }
   /* Without the mask, which would cost a system call for each launch; it is put right after a jump instead. */
   int number = sigsetjmp(target, 0);
   if (number == 0) {
-    escape = &target;
+    pthread_setspecific(escape_key, &target);
     body(argument);
-    escape = NULL;
+    pthread_setspecific(escape_key, NULL);
     return RDM_HIP_SUCCESS;
   }
   sigset_t caught;

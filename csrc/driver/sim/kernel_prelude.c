@@ -3,7 +3,7 @@
  * which keeps a compile short. What C++ sees agrees with the system's declarations, so a kernel may include them all
  * the same; C has macros in the place of some.
  */
-#include "driver/sim/kernel_source.h"
+#include "driver/sim/kernel_prelude.h"
 
 /* In parts, as a compiler need not take a string literal of more than 4095 bytes. */
 const char *const rdm__sim_kernel_prelude[] = {

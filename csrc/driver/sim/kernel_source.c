@@ -1,5 +1,6 @@
 #include "driver/sim/kernel_source.h"
 
+#include "driver/sim/kernel_prelude.h"
 #include "driver/sim/kernel_signature.h"
 #include "driver/sim/text.h"
 

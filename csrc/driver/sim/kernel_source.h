@@ -11,7 +11,4 @@
 /* `cxx` says which language the result is for. The caller frees it. NULL where memory is short. */
 char *rdm__sim_kernel_source(const char *source, const char *name, bool cxx);
 
-/* What stands before every source, in parts, ended by a null pointer. */
-extern const char *const rdm__sim_kernel_prelude[];
-
 #endif

@@ -1,8 +1,6 @@
-/* Kernel launches: HIP's limits, and the arguments copied before the call returns. */
-#include "driver/sim/call.h"
+#include "driver/sim/launch.h"
+
 #include "driver/sim/kernel_guard.h"
-#include "driver/sim/module.h"
-#include "driver/sim/stream.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,11 +20,6 @@ typedef struct launch_work {
   unsigned block[3];
   void *arguments[];
 } launch_work;
-
-rdm__sim_index *rdm__sim_index_of_thread(void) {
-  static _Thread_local rdm__sim_index index;
-  return &index;
-}
 
 static void run_block(const rdm__sim_kernel *kernel, rdm__sim_index *index, void **arguments) {
   for (unsigned z = 0; z < index->block_size[2]; z++) {
@@ -112,8 +105,8 @@ static launch_work *make_launch(rdm__sim_function *function, const unsigned grid
   return launch;
 }
 
-static int submit_launch(rdm__sim_function *function, const unsigned grid[3], const unsigned block[3],
-                         unsigned shared_memory, rdm__sim_stream *stream, void **arguments) {
+int rdm__sim_launch_submit(rdm__sim_function *function, const unsigned grid[3], const unsigned block[3],
+                           unsigned shared_memory, rdm__sim_stream *stream, void **arguments) {
   if (function == NULL || rdm__sim_function_device_index(function) != rdm__sim_stream_device_index(stream)) {
     return RDM_HIP_INVALID_HANDLE;
   }
@@ -129,19 +122,4 @@ static int submit_launch(rdm__sim_function *function, const unsigned grid[3], co
   if (launch == NULL) return RDM_HIP_OUT_OF_MEMORY;
   rdm__sim_function_retain(function);
   return rdm__sim_stream_submit(stream, &launch->work);
-}
-
-int rdm__sim_launch_kernel(void *function, const unsigned grid[3], const unsigned block[3], unsigned shared_memory,
-                           void *stream, void **arguments) {
-  rdm__sim_call_scope scope;
-  rdm__sim_function *found = rdm__sim_function_get(function);
-  rdm__sim_stream *found_stream = rdm__sim_stream_get(stream);
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_launch_kernel, function, rdm__sim_function_device_index(found));
-  if (result == RDM_HIP_SUCCESS) result = rdm__sim_stream_check_submit(found_stream, stream);
-  if (result == RDM_HIP_SUCCESS) {
-    result = submit_launch(found, grid, block, shared_memory, found_stream, arguments);
-  }
-  rdm__sim_stream_release(found_stream);
-  rdm__sim_function_release(found);
-  return rdm__sim_call_end(&scope, result);
 }

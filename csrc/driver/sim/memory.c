@@ -1,25 +1,14 @@
 #include "driver/sim/memory.h"
 
-#include "driver/sim/call.h"
 #include "driver/sim/device.h"
-#include "driver/sim/kernel_guard.h"
+#include "driver/sim/device_streams.h"
 #include "driver/sim/state.h"
-#include "driver/sim/stream.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-enum {
-  COPY_HOST_TO_HOST = 0,
-  COPY_DEFAULT = 4,
-  INVALID_MEMCPY_DIRECTION = 21,
-  /* hipHostMalloc: portable, mapped, write-combined, NUMA user, and the coherence bits. */
-  HOST_FLAGS = 0x1 | 0x2 | 0x4 | 0x20000000 | 0x40000000,
-};
-#define HOST_FLAG_NON_COHERENT 0x80000000U
 
 typedef struct allocation {
   char *base;
@@ -119,6 +108,13 @@ static bool take(const void *address, bool on_host, allocation *out_taken) {
   return taken;
 }
 
+bool rdm__sim_memory_find(const void *address, size_t size, int *out_device) {
+  allocation item;
+  if (!find_range(address, size, &item)) return false;
+  *out_device = item.device;
+  return true;
+}
+
 uint64_t rdm__sim_memory_device_allocation_count(void) {
   rdm__sim_memory *memory = rdm__sim_state()->memory;
   pthread_mutex_lock(&memory->lock);
@@ -155,7 +151,7 @@ static bool map_guarded(allocation *item, size_t size) {
   return true;
 }
 
-static int allocate(void **out_pointer, size_t size, bool on_host) {
+int rdm__sim_memory_allocate(void **out_pointer, size_t size, bool on_host) {
   if (out_pointer == NULL) return RDM_HIP_INVALID_VALUE;
   rdm__sim_device *device;
   int result = rdm__sim_device_use_current(&device);
@@ -176,8 +172,7 @@ static int allocate(void **out_pointer, size_t size, bool on_host) {
   return RDM_HIP_OUT_OF_MEMORY;
 }
 
-/* Freeing waits for the device, as hipFree does. */
-static int release(void *pointer, bool on_host) {
+int rdm__sim_memory_free(void *pointer, bool on_host) {
   if (pointer == NULL) {
     rdm__sim_device *device;
     return rdm__sim_device_use_current(&device);
@@ -191,144 +186,4 @@ static int release(void *pointer, bool on_host) {
   munmap(item.mapping, item.mapping_size);
   if (!on_host) rdm__sim_device_unreserve(device, item.size);
   return RDM_HIP_SUCCESS;
-}
-
-static int device_of(const void *pointer) {
-  allocation item;
-  if (pointer == NULL) return rdm__sim_this_thread()->current_device;
-  return find_range(pointer, 1, &item) ? item.device : -1;
-}
-
-int rdm__sim_memory_allocate(void **pointer, size_t size) {
-  rdm__sim_call_scope scope;
-  void *allocated = NULL;
-  int current = rdm__sim_this_thread()->current_device;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_memory_allocate, NULL, current);
-  if (result == RDM_HIP_SUCCESS) result = allocate(pointer, size, false);
-  if (result == RDM_HIP_SUCCESS) allocated = *pointer;
-  return rdm__sim_call_end_created(&scope, result, allocated);
-}
-
-int rdm__sim_memory_free(void *pointer) {
-  rdm__sim_call_scope scope;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_memory_free, pointer, device_of(pointer));
-  if (result == RDM_HIP_SUCCESS) result = release(pointer, false);
-  return rdm__sim_call_end(&scope, result);
-}
-
-int rdm__sim_host_memory_allocate(void **pointer, size_t size, unsigned flags) {
-  rdm__sim_call_scope scope;
-  void *allocated = NULL;
-  int current = rdm__sim_this_thread()->current_device;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_host_memory_allocate, NULL, current);
-  if (result == RDM_HIP_SUCCESS && (flags & ~((unsigned)HOST_FLAGS | HOST_FLAG_NON_COHERENT)) != 0) {
-    result = RDM_HIP_INVALID_VALUE;
-  }
-  if (result == RDM_HIP_SUCCESS) result = allocate(pointer, size, true);
-  if (result == RDM_HIP_SUCCESS) allocated = *pointer;
-  return rdm__sim_call_end_created(&scope, result, allocated);
-}
-
-int rdm__sim_host_memory_free(void *pointer) {
-  rdm__sim_call_scope scope;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_host_memory_free, pointer, device_of(pointer));
-  if (result == RDM_HIP_SUCCESS) result = release(pointer, true);
-  return rdm__sim_call_end(&scope, result);
-}
-
-/* ---- Copying --------------------------------------------------------------------------------------------------- */
-
-typedef struct transfer_work {
-  rdm__sim_work work;
-  char *to;
-  /* NULL for a fill. */
-  const char *from;
-  size_t size;
-  int value;
-} transfer_work;
-
-static void transfer(void *argument) {
-  const transfer_work *work = argument;
-  if (work->from == NULL) {
-    memset(work->to, work->value, work->size);
-  } else {
-    memmove(work->to, work->from, work->size);
-  }
-}
-
-/* Host memory that is not there, or memory that another device freed meanwhile, faults as it would on a GPU. */
-static int run_transfer(rdm__sim_work *work, rdm__sim_stream *stream) {
-  (void)stream;
-  return rdm__sim_kernel_guard_run(transfer, work);
-}
-
-static void finish_transfer(rdm__sim_work *work, int fault) {
-  (void)fault;
-  free(work);
-}
-
-static int submit_transfer(rdm__sim_stream *stream, void *to, const void *from, size_t size, int value) {
-  transfer_work *work = calloc(1, sizeof *work);
-  if (work == NULL) return RDM_HIP_OUT_OF_MEMORY;
-  work->work.run = run_transfer;
-  work->work.finish = finish_transfer;
-  work->to = to;
-  work->from = from;
-  work->size = size;
-  work->value = value;
-  return rdm__sim_stream_submit(stream, &work->work);
-}
-
-/* The range must lie in one live allocation, of any device, that works. */
-static int check_device_range(const void *address, size_t size) {
-  allocation item;
-  if (!find_range(address, size, &item)) return RDM_HIP_INVALID_VALUE;
-  return rdm__sim_device_fault(rdm__sim_device_at(item.device));
-}
-
-/* The same for an address that may also be plain host memory. */
-static int check_any_range(const void *address, size_t size) {
-  allocation item;
-  return find_range(address, 1, &item) ? check_device_range(address, size) : RDM_HIP_SUCCESS;
-}
-
-static int copy(void *to, const void *from, size_t size, int kind, rdm__sim_stream *stream) {
-  if (kind < COPY_HOST_TO_HOST || kind > COPY_DEFAULT) return INVALID_MEMCPY_DIRECTION;
-  if (kind == COPY_HOST_TO_HOST) return RDM_HIP_NOT_SUPPORTED;
-  if (size == 0) return RDM_HIP_SUCCESS;
-  if (to == NULL || from == NULL) return RDM_HIP_INVALID_VALUE;
-  bool to_device = kind == RDM_COPY_HOST_TO_DEVICE || kind == RDM_COPY_DEVICE_TO_DEVICE;
-  bool from_device = kind == RDM_COPY_DEVICE_TO_HOST || kind == RDM_COPY_DEVICE_TO_DEVICE;
-  int result = to_device ? check_device_range(to, size) : check_any_range(to, size);
-  if (result != RDM_HIP_SUCCESS) return result;
-  result = from_device ? check_device_range(from, size) : check_any_range(from, size);
-  if (result != RDM_HIP_SUCCESS) return result;
-  return submit_transfer(stream, to, from, size, 0);
-}
-
-int rdm__sim_memory_copy_async(void *to, const void *from, size_t size, int kind, void *stream) {
-  rdm__sim_call_scope scope;
-  rdm__sim_stream *found = rdm__sim_stream_get(stream);
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_memory_copy_async, stream, rdm__sim_stream_device_index(found));
-  if (result == RDM_HIP_SUCCESS) result = rdm__sim_stream_check_submit(found, stream);
-  if (result == RDM_HIP_SUCCESS) result = copy(to, from, size, kind, found);
-  rdm__sim_stream_release(found);
-  return rdm__sim_call_end(&scope, result);
-}
-
-static int fill(void *to, int value, size_t size, rdm__sim_stream *stream) {
-  if (size == 0) return RDM_HIP_SUCCESS;
-  if (to == NULL) return RDM_HIP_INVALID_VALUE;
-  int result = check_device_range(to, size);
-  return result != RDM_HIP_SUCCESS ? result : submit_transfer(stream, to, NULL, size, value);
-}
-
-int rdm__sim_memory_set_async(void *to, int value, size_t size, void *stream) {
-  rdm__sim_call_scope scope;
-  rdm__sim_stream *found = rdm__sim_stream_get(stream);
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_memory_set_async, stream, rdm__sim_stream_device_index(found));
-  if (result == RDM_HIP_SUCCESS) result = rdm__sim_stream_check_submit(found, stream);
-  if (result == RDM_HIP_SUCCESS) result = fill(to, value, size, found);
-  rdm__sim_stream_release(found);
-  return rdm__sim_call_end(&scope, result);
 }

@@ -1,11 +1,10 @@
-/* Modules: a code object is a shared object with a trailer, loaded from anonymous memory, once for each module. */
 #include "driver/sim/module.h"
 
-#include "driver/sim/call.h"
 #include "driver/sim/device.h"
 #include "driver/sim/kernel_guard.h"
 #include "driver/sim/object.h"
 #include "driver/sim/state.h"
+#include "driver/sim/thread.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,18 +15,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-typedef struct sim_module {
+struct rdm__sim_module {
   rdm__sim_object object;
   void *library;
   /* Guards the list of kernels that were asked for. */
   pthread_mutex_t lock;
   struct named_function *functions;
   bool unloaded;
-} sim_module;
+};
 
 struct rdm__sim_function {
   rdm__sim_object object;
-  sim_module *module;
+  rdm__sim_module *module;
   const rdm__sim_kernel *kernel;
 };
 
@@ -39,7 +38,7 @@ typedef struct named_function {
 } named_function;
 
 static void destroy_module(rdm__sim_object *object) {
-  sim_module *module = (sim_module *)object;
+  rdm__sim_module *module = (rdm__sim_module *)object;
   while (module->functions != NULL) {
     named_function *next = module->functions->next;
     free(module->functions);
@@ -50,13 +49,21 @@ static void destroy_module(rdm__sim_object *object) {
   free(module);
 }
 
-static void release_module(sim_module *module) {
+rdm__sim_module *rdm__sim_module_get(const void *handle) {
+  return rdm__sim_handle_get(handle, RDM__SIM_MODULE);
+}
+
+int rdm__sim_module_device_index(const rdm__sim_module *module) {
+  return module == NULL ? -1 : module->object.device;
+}
+
+void rdm__sim_module_release(rdm__sim_module *module) {
   if (module != NULL) rdm__sim_object_release(&module->object);
 }
 
 static void destroy_function(rdm__sim_object *object) {
   rdm__sim_function *function = (rdm__sim_function *)object;
-  release_module(function->module);
+  rdm__sim_module_release(function->module);
   free(function);
 }
 
@@ -78,6 +85,11 @@ int rdm__sim_function_device_index(const rdm__sim_function *function) {
 
 const rdm__sim_kernel *rdm__sim_function_kernel(const rdm__sim_function *function) {
   return function->kernel;
+}
+
+rdm__sim_index *rdm__sim_index_of_thread(void) {
+  static _Thread_local rdm__sim_index index;
+  return &index;
 }
 
 /* ---- Loading --------------------------------------------------------------------------------------------------- */
@@ -153,27 +165,26 @@ static int load(void **out_module, const void *image, size_t image_size) {
   if (result != RDM_HIP_SUCCESS) return result;
   size_t size;
   if (!check_image(image, image_size, &size)) return RDM_HIP_INVALID_IMAGE;
-  sim_module *module = calloc(1, sizeof *module);
+  rdm__sim_module *module = calloc(1, sizeof *module);
   if (module == NULL) return RDM_HIP_OUT_OF_MEMORY;
   rdm__sim_object_init(&module->object, RDM__SIM_MODULE, rdm__sim_device_index(device), destroy_module);
   pthread_mutex_init(&module->lock, NULL);
   rdm__sim_kernel_guard_install();
   module->library = load_library(image, size);
   if (module->library == NULL || !connect_library(module->library)) {
-    release_module(module);
+    rdm__sim_module_release(module);
     return RDM_HIP_INVALID_IMAGE;
   }
   void *handle = rdm__sim_handle_add(&module->object);
   if (handle == NULL) {
-    release_module(module);
+    rdm__sim_module_release(module);
     return RDM_HIP_OUT_OF_MEMORY;
   }
   *out_module = handle;
   return RDM_HIP_SUCCESS;
 }
 
-/* Where the driver stands for one whose compiler takes one thread at a time, a second one is told so. */
-static int load_alone(void **out_module, const void *image, size_t image_size) {
+int rdm__sim_module_load(void **out_module, const void *image, size_t image_size) {
   rdm__sim_state_block *state = rdm__sim_state();
   int others = atomic_fetch_add_explicit(&state->in_compiler, 1, memory_order_acq_rel);
   int result = others > 0 && state->one_compile_at_a_time ? RDM_HIP_UNKNOWN : load(out_module, image, image_size);
@@ -181,19 +192,8 @@ static int load_alone(void **out_module, const void *image, size_t image_size) {
   return result;
 }
 
-int rdm__sim_module_load_data(void **module, const void *image, size_t image_size) {
-  rdm__sim_call_scope scope;
-  void *handle = NULL;
-  int current = rdm__sim_this_thread()->current_device;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_module_load_data, NULL, current);
-  if (result == RDM_HIP_SUCCESS) result = load_alone(module, image, image_size);
-  if (result == RDM_HIP_SUCCESS) handle = *module;
-  return rdm__sim_call_end_created(&scope, result, handle);
-}
-
-/* Ends the handles of the module and of its kernels; the code goes once the last launch of it is over. */
-static int unload(const void *handle) {
-  sim_module *module = rdm__sim_handle_remove(handle, RDM__SIM_MODULE);
+int rdm__sim_module_unload(const void *handle) {
+  rdm__sim_module *module = rdm__sim_handle_remove(handle, RDM__SIM_MODULE);
   if (module == NULL) return RDM_HIP_INVALID_HANDLE;
   pthread_mutex_lock(&module->lock);
   module->unloaded = true;
@@ -206,28 +206,14 @@ static int unload(const void *handle) {
     free(functions);
     functions = next;
   }
-  release_module(module);
+  rdm__sim_module_release(module);
   return RDM_HIP_SUCCESS;
-}
-
-static int module_device(const void *handle) {
-  sim_module *module = rdm__sim_handle_get(handle, RDM__SIM_MODULE);
-  int device = module == NULL ? -1 : module->object.device;
-  release_module(module);
-  return device;
-}
-
-int rdm__sim_module_unload(void *module) {
-  rdm__sim_call_scope scope;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_module_unload, module, module_device(module));
-  if (result == RDM_HIP_SUCCESS) result = unload(module);
-  return rdm__sim_call_end(&scope, result);
 }
 
 /* ---- Kernels --------------------------------------------------------------------------------------------------- */
 
 /* Makes the function of a kernel and adds it to the module's list. Called with the module's lock held. */
-static int add_function(sim_module *module, const char *name, void **out_handle) {
+static int add_function(rdm__sim_module *module, const char *name, void **out_handle) {
   char symbol[512];
   int length = snprintf(symbol, sizeof symbol, "%s%s", RDM__SIM_KERNEL_PREFIX, name);
   const rdm__sim_kernel *kernel = length < 0 || (size_t)length >= sizeof symbol ? NULL : dlsym(module->library, symbol);
@@ -256,7 +242,7 @@ static int add_function(sim_module *module, const char *name, void **out_handle)
   return RDM_HIP_SUCCESS;
 }
 
-static int get_function(void **out_function, sim_module *module, const char *name) {
+int rdm__sim_module_get_function(void **out_function, rdm__sim_module *module, const char *name) {
   if (out_function == NULL || name == NULL) return RDM_HIP_INVALID_VALUE;
   if (module == NULL) return RDM_HIP_INVALID_HANDLE;
   /* HIP refuses a module of another device than the current one. */
@@ -275,14 +261,4 @@ static int get_function(void **out_function, sim_module *module, const char *nam
   pthread_mutex_unlock(&module->lock);
   if (result == RDM_HIP_SUCCESS) *out_function = handle;
   return result;
-}
-
-int rdm__sim_module_get_function(void **function, void *module, const char *name) {
-  rdm__sim_call_scope scope;
-  sim_module *found = rdm__sim_handle_get(module, RDM__SIM_MODULE);
-  int device = found == NULL ? -1 : found->object.device;
-  int result = rdm__sim_call_begin(&scope, RDM__CALL_module_get_function, module, device);
-  if (result == RDM_HIP_SUCCESS) result = get_function(function, found, name);
-  release_module(found);
-  return rdm__sim_call_end(&scope, result);
 }

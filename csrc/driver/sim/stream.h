@@ -1,12 +1,12 @@
-/* Streams: a queue of work each, and a thread that takes one item after the other. */
+/* Streams: a queue of work each, which a thread of the stream's own takes one item after the other. */
 #ifndef RDM_SIM_STREAM_H
 #define RDM_SIM_STREAM_H
 
 #include "driver/sim/device.h"
+#include "driver/sim/object.h"
+#include "driver/sim/record.h"
 
 #include <stdbool.h>
-
-struct rdm__sim_record;
 
 typedef struct rdm__sim_stream rdm__sim_stream;
 typedef struct rdm__sim_work rdm__sim_work;
@@ -19,6 +19,21 @@ struct rdm__sim_work {
   /* Called exactly once, after the run or in place of it, to free it. `fault` is 0 where it completed. */
   void (*finish)(rdm__sim_work *work, int fault);
 };
+
+/*
+ * Makes a stream on the device and gives its handle, NULL where memory is short. `thread` is what the stream's thread
+ * does once there is work: see stream_thread.h.
+ */
+void *rdm__sim_stream_create(rdm__sim_device *device, void *(*thread)(void *stream));
+
+/* Ends the handle; the stream itself goes once its work is done. */
+int rdm__sim_stream_close(const void *handle);
+
+/* Takes the stream off its device's list. */
+void rdm__sim_stream_leave_device(rdm__sim_stream *stream);
+
+/* The stream that an entry of its device's list is. */
+rdm__sim_stream *rdm__sim_stream_of(rdm__sim_object *object);
 
 /* The stream of a handle with one more reference, NULL where the handle is not one. */
 rdm__sim_stream *rdm__sim_stream_get(const void *handle);
@@ -39,6 +54,12 @@ int rdm__sim_stream_check_submit(rdm__sim_stream *stream, const void *handle);
 /* Puts work at the end of the queue. Takes the work over in any case. */
 int rdm__sim_stream_submit(rdm__sim_stream *stream, rdm__sim_work *work);
 
+/* For the stream's thread: counts the item before as completed, if there was one, and waits for the next. NULL: end. */
+rdm__sim_work *rdm__sim_stream_next(rdm__sim_stream *stream, bool completed_one);
+
+/* Whether all that was submitted has completed: 0, not-ready, or the device's fault. */
+int rdm__sim_stream_query(rdm__sim_stream *stream);
+
 /* Waits until what was submitted before has completed. Returns 0 or the device's fault. */
 int rdm__sim_stream_wait(rdm__sim_stream *stream);
 
@@ -49,6 +70,6 @@ void rdm__sim_stream_wake(rdm__sim_stream *stream);
 void rdm__sim_stream_drop_work(rdm__sim_stream *stream, int fault);
 
 /* Waits, on the stream's own thread, until the record is over or the stream's device has faulted. */
-void rdm__sim_stream_wait_record(rdm__sim_stream *stream, struct rdm__sim_record *record);
+void rdm__sim_stream_wait_record(rdm__sim_stream *stream, rdm__sim_record *record);
 
 #endif
