@@ -875,9 +875,9 @@ unsafe extern "C" {
     ) -> rdm_status;
 }
 unsafe extern "C" {
-    /** The same, with another thread's build of that module waited for at most `timeout_ns`. What no other thread is building
- the call builds itself, which takes as long as it takes. Errors: RDM_ERROR_TIMEOUT and RDM_ERROR_WATCHDOG, with the
- build going on.*/
+    /** The same, with another thread's build of that module waited for at most `timeout_ns`. What no other thread is
+ building the call builds itself, which takes as long as it takes. Errors: RDM_ERROR_TIMEOUT and RDM_ERROR_WATCHDOG,
+ with the build going on.*/
     pub fn rdm_module_get_within(
         device: rdm_device,
         source: *const rdm_module_source,
