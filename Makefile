@@ -32,13 +32,14 @@ FLAGS_ubsan = -O1 -g -fno-omit-frame-pointer -fsanitize=undefined -fno-sanitize-
 LIBRARY_SOURCES := $(sort $(wildcard csrc/*.c csrc/driver/*.c csrc/driver/sim/*.c))
 
 # The test programs, and what each is made of.
-PROGRAMS = stress bad_input concurrency sim_driver_test driver_conformance module_cache injection wait
+PROGRAMS = stress bad_input concurrency sim_driver_test driver_conformance module_cache injection wait other_code_test
 SOURCES_harness = test process work calls expect log_lines
 SOURCES_stress = stress work
 SOURCES_bad_input = $(basename $(notdir $(wildcard tests/c/bad_input*.c))) $(SOURCES_harness)
 SOURCES_module_cache = $(basename $(notdir $(wildcard tests/c/module_cache*.c))) $(SOURCES_harness) other_code
 SOURCES_concurrency = $(basename $(notdir $(wildcard tests/c/concurrency*.c))) $(SOURCES_harness) other_code
 SOURCES_injection = $(basename $(notdir $(wildcard tests/c/injection*.c))) $(SOURCES_harness)
+SOURCES_other_code_test = other_code_test other_code $(SOURCES_harness)
 SOURCES_wait = $(basename $(notdir $(wildcard tests/c/wait*.c))) $(SOURCES_harness)
 SOURCES_exit_process = exit_process $(SOURCES_harness)
 SOURCES_sim_driver_test = $(basename $(notdir $(wildcard tests/c/sim_driver_test*.c)))

@@ -46,6 +46,8 @@ typedef struct rdm__device {
   /* event_pool.c, by the flags of the events; queue.c. */
   rdm__pool event_pools[RDM__EVENT_KINDS];
   rdm__pool queue_pool;
+  /* How many queues no stream uses: in the pool, or in the hands of threads that look for one. */
+  _Atomic int unused_queues;
   /* Queues whose driver stream is gone: kept only so that their memory stays reachable. */
   rdm__pool gone_queues;
 

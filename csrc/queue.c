@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many queues that still have work are passed over before one of them is taken after all. */
+/*
+ * So many queues that still have work are passed over before one of them is taken after all, and while as many are
+ * unused no more are made: threads that look at the same time have some of them in hand each.
+ */
 enum { BUSY_QUEUES_PASSED_OVER = 8 };
 
 static rdm__queue *pop(rdm__device *device) {
@@ -74,17 +77,23 @@ static rdm_status choose(rdm__device *device, rdm__queue **out_queue) {
       status = RDM_OK;
     } else {
       /* One whose stream other code has destroyed is put aside, so that the next call does not meet it. */
-      push(is_gone(device) ? &device->gone_queues : &device->queue_pool, candidate);
+      bool gone = is_gone(device);
+      if (gone) atomic_fetch_sub_explicit(&device->unused_queues, 1, memory_order_relaxed);
+      push(gone ? &device->gone_queues : &device->queue_pool, candidate);
     }
   }
+  bool is_reused = chosen != NULL;
   if (status == RDM_OK && chosen == NULL) {
-    if (busy_count == BUSY_QUEUES_PASSED_OVER) {
+    int unused = atomic_load_explicit(&device->unused_queues, memory_order_relaxed);
+    if (busy_count > 0 && unused >= BUSY_QUEUES_PASSED_OVER) {
       chosen = busy[--busy_count];
+      is_reused = true;
     } else {
       status = create(device, &chosen);
     }
   }
   while (busy_count > 0) push(&device->queue_pool, busy[--busy_count]);
+  if (is_reused) atomic_fetch_sub_explicit(&device->unused_queues, 1, memory_order_relaxed);
   if (status == RDM_OK) *out_queue = chosen;
   return status;
 }
@@ -102,5 +111,6 @@ rdm_status rdm__queue_acquire(rdm__device *device, int32_t stream_index, rdm__qu
 
 /* On a faulted device, too, where none is ever taken from the pool: so that what is leaked stays reachable. */
 void rdm__queue_retire(rdm__queue *queue) {
+  atomic_fetch_add_explicit(&queue->device->unused_queues, 1, memory_order_relaxed);
   push(&queue->device->queue_pool, queue);
 }

@@ -260,9 +260,9 @@ static void ten_thousand_short_threads_leave_memory_streams_and_events_flat(void
   wait_for_short_threads((100 / AT_ONCE + 1 + (unsigned)threads / AT_ONCE) * AT_ONCE);
   rdm_sim_objects after = calls_count_objects();
   uint64_t memory_after = resident_bytes();
-  CHECK_THAT(after.streams <= MOST_STREAMS && after.streams <= before.streams + AT_ONCE,
-             "%llu streams after the first hundred threads, %llu after %d more", (unsigned long long)before.streams,
-             (unsigned long long)after.streams, threads);
+  /* Those in use, and eight that may be busy; one or two more where threads met in looking for one. */
+  CHECK_THAT(after.streams <= AT_ONCE + 8 + 2, "%llu streams after the first hundred threads, %llu after %d more",
+             (unsigned long long)before.streams, (unsigned long long)after.streams, threads);
   CHECK_THAT(after.events <= before.events + AT_ONCE, "%llu events, then %llu", (unsigned long long)before.events,
              (unsigned long long)after.events);
   /* The call log of the simulated driver fills as it goes: 65,536 calls. Sanitizers keep what was freed. */

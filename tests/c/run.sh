@@ -29,6 +29,7 @@ case $length in
     run concurrency
     run module_cache
     run exit_process
+    run other_code_test
     # Under a sanitizer a tenth of the failures each; what waits is of use with one of them alone.
     case $folder in
       */plain) run injection && run wait ;;

@@ -1,0 +1,108 @@
+/*
+ * Other GPU code in the same process, on the driver that RDM_DRIVER names: `other_code_test`. It moves the thread's
+ * current device, leaves errors pending, and in the end resets the device under the library. On `cuda` the other code
+ * is the CUDA runtime itself.
+ */
+#include "other_code.h"
+#include "test.h"
+#include "work.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { POLLS = 1000, MOST_CALLS_AFTER_RESET = 100 };
+
+static rdm_driver_info driver = {.struct_size = sizeof driver};
+static int32_t device_count;
+static work_kernels kernels;
+static work_buffers buffers;
+static rdm_stream stream;
+
+static void evaluate_right(void) {
+  uint32_t wrong = 1;
+  CHECK_OK(work_evaluate(stream, &kernels, &buffers, &wrong));
+  CHECK(wrong == 0);
+}
+
+static void the_device_is_moved(void) {
+  for (int i = 0; i < POLLS; i++) {
+    CHECK(other_code_sets_device(i % device_count) == 0);
+    evaluate_right();
+  }
+  printf("moved the device %d times among %d: every value right\n", POLLS, device_count);
+}
+
+static void an_error_is_pending(void) {
+  rdm_event event;
+  rdm_encoder encoder;
+  int polls = 0;
+  CHECK_OK(rdm_event_create(kernels.device, RDM_EVENT_DEFAULT, &event));
+  CHECK_OK(rdm_encoder_get(stream, &encoder));
+  int left = other_code_sets_device(77);
+  CHECK(left != 0 && other_code_peeks_at_last_error() == left);
+  uint64_t start = test_now_ns();
+  for (int i = 0; i < POLLS; i++) {
+    CHECK_OK(work_submit(encoder, &kernels, &buffers));
+    CHECK_OK(rdm_encoder_record_event(encoder, event));
+    rdm_status status;
+    while ((status = rdm_event_query(event)) == RDM_NOT_READY) polls++;
+    CHECK_OK(status);
+    CHECK_OK(rdm_event_wait(event, RDM_WAIT_FOREVER));
+    CHECK_OK(rdm_stream_synchronize(stream, RDM_WAIT_FOREVER));
+    CHECK(work_count_wrong(&buffers) == 0);
+  }
+  CHECK_THAT(other_code_peeks_at_last_error() == left, "the pending error %d became %d", left,
+             other_code_peeks_at_last_error());
+  printf("error %d stayed pending through %d evaluations and %d polls that found them not ready, %.1f us each\n", left,
+         POLLS, polls, (double)(test_now_ns() - start) * 1e-3 / POLLS);
+  CHECK_OK(rdm_event_release(event));
+}
+
+/* The runtime's own reset; on `sim`, which has none, what it would leave. */
+static void reset_device(void) {
+  if (strcmp(driver.name, "sim") == 0) {
+    CHECK_OK(rdm_sim_fault(0, 709));
+    return;
+  }
+  void *runtime = dlopen(driver.runtime_path, RTLD_NOW | RTLD_NOLOAD);
+  CHECK_THAT(runtime != NULL, "%s is not loaded", driver.runtime_path);
+  int (*reset)(void) = NULL;
+  *(void **)&reset = dlsym(runtime, strcmp(driver.name, "cuda") == 0 ? "cudaDeviceReset" : "hipDeviceReset");
+  CHECK(reset != NULL && other_code_sets_device(0) == 0);
+  printf("the reset returned %d\n", reset());
+}
+
+/* Right or an error, each at once: which of them is the driver's to say, so it is printed. */
+static void the_device_is_reset(void) {
+  reset_device();
+  uint64_t slowest = 0;
+  rdm_status last = RDM_OK;
+  for (int i = 0; i < MOST_CALLS_AFTER_RESET; i++) {
+    uint32_t wrong = 0;
+    uint64_t start = test_now_ns();
+    last = work_evaluate(stream, &kernels, &buffers, &wrong);
+    uint64_t took = test_now_ns() - start;
+    if (took > slowest) slowest = took;
+    CHECK_THAT(last != RDM_OK || wrong == 0, "%u wrong values after the reset", wrong);
+  }
+  printf("after the reset: %s, the slowest call %.3f ms: %s\n", rdm_status_name(last), (double)slowest * 1e-6,
+         last == RDM_OK ? "" : rdm_last_error_message());
+  CHECK(slowest < 5 * TEST_SECOND);
+  CHECK_OK(rdm_stream_release(stream));
+}
+
+int main(void) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  CHECK_OK(rdm_get_driver_info(&driver));
+  CHECK_OK(rdm_device_count(&device_count));
+  CHECK(device_count > 0);
+  CHECK_OK(work_load(0, &kernels));
+  CHECK_OK(work_buffers_allocate(kernels.device, &buffers));
+  CHECK_OK(rdm_stream_create(0, &stream));
+  the_device_is_moved();
+  an_error_is_pending();
+  the_device_is_reset();
+  printf("other code: passed on %s\n", driver.name);
+  return 0;
+}
