@@ -72,7 +72,7 @@ rdm_status rdm_event_release(rdm_event handle) {
   if (rdm__runtime_is_over()) return rdm__runtime_release_check();
   rdm__event *event = NULL;
   rdm_status status = rdm__event_pin(handle, &event);
-  if (status != RDM_OK) return status;
+  if (status != RDM_OK) return rdm__runtime_release_status(status);
   if (!rdm__object_close(&events, &event->object)) {
     status = rdm__fail(RDM_ERROR_STALE_HANDLE, "the event handle %#llx was released by another thread",
                        (unsigned long long)handle.bits);

@@ -57,10 +57,10 @@ static rdm_status release(rdm_device handle, void *pointer, rdm__call call) {
 
 rdm_status rdm_memory_free(rdm_device device, void *pointer) {
   if (rdm__runtime_is_over()) return rdm__runtime_release_check();
-  return release(device, pointer, RDM__CALL_memory_free);
+  return rdm__runtime_release_status(release(device, pointer, RDM__CALL_memory_free));
 }
 
 rdm_status rdm_host_memory_free(rdm_device device, void *pointer) {
   if (rdm__runtime_is_over()) return rdm__runtime_release_check();
-  return release(device, pointer, RDM__CALL_host_memory_free);
+  return rdm__runtime_release_status(release(device, pointer, RDM__CALL_host_memory_free));
 }

@@ -108,6 +108,10 @@ rdm_status rdm__runtime_release_check(void) {
   return current_state() == STATE_FORKED ? rdm__runtime_check() : RDM_OK;
 }
 
+rdm_status rdm__runtime_release_status(rdm_status status) {
+  return status == RDM_ERROR_SHUTTING_DOWN ? RDM_OK : status;
+}
+
 /* The driver to open, from rdm_configure, else from the environment. Called with the lock held. */
 static rdm_status choose(const char **out_name, int *out_sim_devices) {
   *out_name = configured_driver[0] != '\0' ? configured_driver : rdm__environment_text("RDM_DRIVER");

@@ -40,4 +40,7 @@ void rdm__runtime_thread_left_driver(void);
 /* What a release returns when it does nothing because of that: RDM_OK at exit, RDM_ERROR_FORKED in a forked child. */
 rdm_status rdm__runtime_release_check(void);
 
+/* The same for a release under way as the exit began: what it met because of that is RDM_OK, any other status stays. */
+rdm_status rdm__runtime_release_status(rdm_status status);
+
 #endif

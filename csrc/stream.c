@@ -235,7 +235,7 @@ rdm_status rdm_stream_release(rdm_stream handle) {
   if (rdm__runtime_is_over()) return rdm__runtime_release_check();
   rdm__stream *stream = NULL;
   rdm_status status = rdm__stream_pin(handle, &stream);
-  if (status != RDM_OK) return status;
+  if (status != RDM_OK) return rdm__runtime_release_status(status);
   if (stream->is_registered) {
     status = rdm__fail(RDM_ERROR_INVALID_ARGUMENT,
                        "stream %d of device %d was registered with rdm_stream_get, which gives a borrowed handle",

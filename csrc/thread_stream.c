@@ -142,7 +142,7 @@ rdm_status rdm_thread_local_stream_release(rdm_thread_local_stream handle) {
   if (rdm__runtime_is_over()) return rdm__runtime_release_check();
   thread_local_stream *stream = NULL;
   rdm_status status = pin(handle, &stream);
-  if (status != RDM_OK) return status;
+  if (status != RDM_OK) return rdm__runtime_release_status(status);
   if (is_shared(handle)) {
     status = rdm__fail(RDM_ERROR_INVALID_ARGUMENT,
                        "the handle is the process's shared one of device %d, which is borrowed", stream->device_index);
