@@ -63,6 +63,7 @@ help:
 	@echo 'format-check   clang-format on all C and C++'
 	@echo 'verify-rocm    everything that has to hold before a change lands'
 	@echo 'verify-long    the same races for longer'
+	@sed -n 's/^#: //p' /dev/null $(sort $(wildcard make/*.mk))
 	@echo 'clean          removes $(BUILD)'
 	@echo
 	@echo 'CC=clang uses clang; BUILD=folder builds elsewhere; JOBS=n compiles n files at once (now $(JOBS));'
@@ -189,6 +190,7 @@ verify-rocm:
 	@$(MAKE) --no-print-directory test-c-asan
 	@$(MAKE) --no-print-directory test-c-ubsan
 	@$(MAKE) --no-print-directory test-hip
+	@for target in $(VERIFY_ROCM); do $(MAKE) --no-print-directory $$target || exit 1; done
 	@echo 'verify-rocm: everything passed'
 
 .PHONY: concurrency-runs
@@ -215,6 +217,11 @@ verify-long:
 	  $(MAKE) --no-print-directory -j$(JOBS) build-$$variant && \
 	  tests/c/run.sh $(BUILD)/$$variant long || exit 1; \
 	done
+	@for target in $(VERIFY_LONG); do $(MAKE) --no-print-directory $$target || exit 1; done
+	@echo 'verify-long: everything passed'
+
+# One file for each topic. Each adds its targets to VERIFY_ROCM and VERIFY_LONG, and a line for `make help` after `#: `.
+include $(sort $(wildcard make/*.mk))
 
 clean:
 	rm -rf $(BUILD)
