@@ -50,6 +50,10 @@ static rdm__completion_worker *worker_of(rdm__device *device) {
   return atomic_load_explicit(&device->worker, memory_order_acquire);
 }
 
+bool rdm__completion_worker_runs(rdm__device *device) {
+  return worker_of(device) != NULL;
+}
+
 static void signal_worker(rdm__completion_worker *worker) {
   rdm__mutex_lock(&worker->lock);
   worker->is_signalled = true;

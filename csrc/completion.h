@@ -16,6 +16,8 @@
 /* Adds a handler to the open batch of the encoder with this handle. Called with the queue's lock held. */
 rdm_status rdm__completions_add(rdm__queue *queue, uint64_t owner, rdm_completion_handler handler, void *user_data);
 
+bool rdm__completion_worker_runs(rdm__device *device);
+
 /* Starts the device's completion thread unless it runs. Called with no lock held. */
 rdm_status rdm__completion_worker_start(rdm__device *device);
 

@@ -67,12 +67,13 @@ rdm_status rdm__device_from_handle(rdm_device handle, rdm__device **out_device) 
   rdm_status status = rdm__runtime_check();
   if (status != RDM_OK) return status;
   rdm__object *object = NULL;
-  status = rdm__handle_pin(&devices, handle.bits, &object);
+  status = rdm__handle_find(&devices, handle.bits, &object);
   if (status != RDM_OK) return status;
-  rdm__object_unpin(&devices, object);
   *out_device = (rdm__device *)object;
   return RDM_OK;
 }
+
+atomic_bool rdm__any_device_has_faulted;
 
 /* The first fault of any device, where the driver's faults take the whole process with them. Never freed. */
 static _Atomic(const rdm_error *) process_fault;
@@ -83,11 +84,11 @@ static const rdm_error *fault_of(const rdm__device *device) {
   return atomic_load_explicit(&process_fault, memory_order_acquire);
 }
 
-bool rdm__device_has_faulted(const rdm__device *device) {
+bool rdm__device_has_faulted_itself(const rdm__device *device) {
   return fault_of(device) != NULL;
 }
 
-rdm_status rdm__device_check(const rdm__device *device) {
+rdm_status rdm__device_check_fault(const rdm__device *device) {
   const rdm_error *fault = fault_of(device);
   if (fault == NULL) return RDM_OK;
   return rdm__fail_driver(RDM_ERROR_DEVICE_FAULT, fault->driver_code, fault->driver_name, fault->call, device->index,
@@ -107,6 +108,8 @@ static void latch_fault(rdm__device *device) {
   const rdm_error *fault = described != NULL ? described : &undescribed_fault;
   _Atomic(const rdm_error *) *slot = device->driver->fault_is_process_wide ? &process_fault : &device->fault;
   const rdm_error *expected = NULL;
+  /* First, so that who sees the fault has seen this. */
+  atomic_store_explicit(&rdm__any_device_has_faulted, true, memory_order_release);
   if (!atomic_compare_exchange_strong_explicit(slot, &expected, fault, memory_order_acq_rel, memory_order_acquire)) {
     free(described);
   }

@@ -37,6 +37,9 @@ typedef struct rdm__device {
   /* ---- */
   /* The first fault, never freed: once it is set the device is lost and no call enters the driver for it. */
   _Atomic(const rdm_error *) fault;
+  /* event_pool.c: the shared pool of these flags holds more than its bound. Set and cleared with the pool's lock held.
+   */
+  atomic_bool has_surplus_events[RDM__EVENT_KINDS];
 
   /* stream.c: the streams by index, and each one's encoder. */
   rdm__mutex streams_lock;
@@ -65,13 +68,25 @@ typedef struct rdm__device {
 rdm_status rdm__device_construct(const rdm__driver *driver, int32_t index, bool *schedule_flag_is_set,
                                  rdm__device **out_device);
 
-/* The device of a handle. A device is never closed, so it needs no unpinning. Checks the runtime's state first. */
+/* The device of a handle. A device is never closed, so it needs no pin. Checks the runtime's state first. */
 rdm_status rdm__device_from_handle(rdm_device handle, rdm__device **out_device);
 
-/* RDM_OK, or RDM_ERROR_DEVICE_FAULT with the first cause in the thread's last error. */
-rdm_status rdm__device_check(const rdm__device *device);
+/* Set before the first fault of the process is. Until then one load tells that no device has faulted. */
+extern atomic_bool rdm__any_device_has_faulted __attribute__((visibility("hidden")));
 
-bool rdm__device_has_faulted(const rdm__device *device);
+bool rdm__device_has_faulted_itself(const rdm__device *device);
+rdm_status rdm__device_check_fault(const rdm__device *device);
+
+static inline bool rdm__device_has_faulted(const rdm__device *device) {
+  return atomic_load_explicit(&rdm__any_device_has_faulted, memory_order_acquire) &&
+         rdm__device_has_faulted_itself(device);
+}
+
+/* RDM_OK, or RDM_ERROR_DEVICE_FAULT with the first cause in the thread's last error. */
+static inline rdm_status rdm__device_check(const rdm__device *device) {
+  return atomic_load_explicit(&rdm__any_device_has_faulted, memory_order_acquire) ? rdm__device_check_fault(device)
+                                                                                  : RDM_OK;
+}
 
 /*
  * Turns the error that a driver call for this device returned into the thread's last error, as

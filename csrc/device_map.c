@@ -3,6 +3,7 @@
 #include "log.h"
 #include "runtime.h"
 #include "status.h"
+#include "thread_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,10 @@ static rdm__shared_lock map_lock = RDM__SHARED_LOCK_INIT(RDM__RANK_DEVICE_MAP);
 /* One for each index of the driver, allocated with the first device. Guarded by map_lock. */
 static map_entry *entries;
 static int32_t entry_count;
+
+/* By the low bits of the index: a thread that goes around a few devices finds each of them here. */
+enum { REMEMBERED_DEVICES = 8 };
+static _Thread_local rdm__device *remembered[REMEMBERED_DEVICES] RDM__FAST_THREAD_LOCAL;
 
 /* The masks decide what an index means, so an error about an index names those that are set. */
 static const char *visible_devices_note(char *buffer, size_t size) {
@@ -115,18 +120,29 @@ static rdm_status construct(map_entry *entry, const rdm__driver *driver, int32_t
   return status;
 }
 
-rdm_status rdm__device_map_get(int32_t index, rdm__device **out_device) {
+static rdm__device *recall(int32_t index) {
+  rdm__device *device = remembered[(uint32_t)index % REMEMBERED_DEVICES];
+  return device != NULL && device->index == index && rdm__runtime_is_ready() ? device : NULL;
+}
+
+/* The device from the map itself, which is the only source of what a thread remembers. */
+static rdm_status get_from_map(int32_t index, rdm__device **out_device) {
   const rdm__driver *driver = NULL;
   rdm_status status = rdm__device_map_check_index(index, &driver);
   if (status != RDM_OK) return status;
   rdm__device *device = find(index);
-  if (device != NULL) {
-    *out_device = device;
-    return RDM_OK;
-  }
   map_entry *entry = NULL;
-  status = entry_of(index, &entry);
-  return status == RDM_OK ? construct(entry, driver, index, out_device) : status;
+  if (device == NULL) status = entry_of(index, &entry);
+  if (device == NULL && status == RDM_OK) status = construct(entry, driver, index, &device);
+  if (status != RDM_OK) return status;
+  remembered[(uint32_t)index % REMEMBERED_DEVICES] = device;
+  *out_device = device;
+  return RDM_OK;
+}
+
+rdm_status rdm__device_map_get(int32_t index, rdm__device **out_device) {
+  *out_device = recall(index);
+  return *out_device != NULL ? RDM_OK : get_from_map(index, out_device);
 }
 
 void rdm__device_map_each(void (*visit)(rdm__device *device, void *context), void *context) {
@@ -137,12 +153,20 @@ void rdm__device_map_each(void (*visit)(rdm__device *device, void *context), voi
   }
 }
 
-rdm_status rdm_device_get(int32_t device_index, rdm_device *out_device) {
-  if (out_device == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_device is null");
+/* Apart, so that a hit is a function without a stack frame. */
+__attribute__((noinline)) static rdm_status get_handle_from_map(int32_t index, rdm_device *out_device) {
   rdm__device *device = NULL;
-  rdm_status status = rdm__device_map_get(device_index, &device);
+  rdm_status status = get_from_map(index, &device);
   if (status == RDM_OK) *out_device = device->handle;
   return status;
+}
+
+rdm_status rdm_device_get(int32_t device_index, rdm_device *out_device) {
+  if (out_device == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_device is null");
+  const rdm__device *device = recall(device_index);
+  if (device == NULL) return get_handle_from_map(device_index, out_device);
+  *out_device = device->handle;
+  return RDM_OK;
 }
 
 rdm_status rdm_device_construction_count(int32_t device_index, uint64_t *out_count) {

@@ -1,6 +1,10 @@
 /*
  * The device map: the process's index -> device map.
  *
+ * Threads remember the devices that they found last and do not read the map again for those: a device in the map is
+ * there for the life of the process, so what is remembered never has to be cleared. In a process that is over nothing
+ * remembered counts.
+ *
  * Invariant: an index's device is constructed at most once at a time, is inserted only when its construction has
  * ended well, and is never removed. Lookups read the map under its shared lock, an insert writes it under the unique
  * lock. A construction runs under a lock of its own index alone, so that the first use of a slow GPU delays nobody

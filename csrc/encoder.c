@@ -6,13 +6,12 @@
 
 static rdm__handle_table encoders = RDM__HANDLE_TABLE(RDM__HANDLE_ENCODER, rdm__encoder, NULL);
 
-rdm__encoder *rdm__encoder_make(rdm__device *device, rdm__queue *queue, rdm_stream stream, int32_t stream_index) {
+rdm__encoder *rdm__encoder_make(rdm__queue *queue, rdm_stream stream) {
   rdm__encoder *encoder = (rdm__encoder *)rdm__handle_allocate(&encoders);
   if (encoder == NULL) return NULL;
-  encoder->device = device;
-  encoder->queue = queue;
-  encoder->stream = stream;
-  encoder->stream_index = stream_index;
+  /* With release: a submission through an earlier handle of this memory that sees these sees that handle's end, too. */
+  atomic_store_explicit(&encoder->queue, queue, memory_order_release);
+  atomic_store_explicit(&encoder->stream, stream.bits, memory_order_release);
   rdm__handle_open(&encoders, &encoder->object);
   return encoder;
 }
@@ -21,17 +20,13 @@ uint64_t rdm__encoder_bits(const rdm__encoder *encoder) {
   return rdm__handle_of(&encoders, &encoder->object);
 }
 
-rdm_status rdm__encoder_pin(rdm_encoder handle, rdm__encoder **out_encoder) {
+rdm_status rdm__encoder_find(rdm_encoder handle, rdm__encoder **out_encoder) {
   rdm_status status = rdm__runtime_check();
   if (status != RDM_OK) return status;
   rdm__object *object = NULL;
-  status = rdm__handle_pin(&encoders, handle.bits, &object);
+  status = rdm__handle_find(&encoders, handle.bits, &object);
   if (status == RDM_OK) *out_encoder = (rdm__encoder *)object;
   return status;
-}
-
-void rdm__encoder_unpin(rdm__encoder *encoder) {
-  rdm__object_unpin(&encoders, &encoder->object);
 }
 
 void rdm__encoder_close(rdm__encoder *encoder, rdm__encoder **closed) {
@@ -45,11 +40,11 @@ void rdm__encoder_close(rdm__encoder *encoder, rdm__encoder **closed) {
 void rdm__encoders_finish_closing(rdm__encoder *closed) {
   while (closed != NULL) {
     rdm__encoder *next = closed->next_closed;
-    rdm__queue *queue = closed->queue;
+    rdm__queue *queue = atomic_load_explicit(&closed->queue, memory_order_relaxed);
     rdm__mutex_lock(&queue->lock);
     rdm__completions_commit_own(queue, rdm__encoder_bits(closed), false);
     rdm__mutex_unlock(&queue->lock);
-    rdm__encoder_unpin(closed);
+    rdm__object_unpin(&encoders, &closed->object);
     closed = next;
   }
 }

@@ -7,43 +7,45 @@
 #include "status.h"
 #include "stream.h"
 
+/* What a call through an encoder works on, between begin and end. */
+typedef struct submission {
+  rdm__queue *queue;
+  rdm__device *device;
+  rdm_stream stream;
+} submission;
+
 /* What the driver refused is the stream's error too; a bad argument changed nothing and is the caller's alone. */
-static rdm_status end_submission(rdm__encoder *encoder, rdm_status status) {
-  rdm__mutex_unlock(&encoder->queue->lock);
+static rdm_status end(const submission *submission, rdm_status status) {
+  rdm__mutex_unlock(&submission->queue->lock);
   if (status != RDM_OK && rdm__thread_error()->driver_code != RDM_HIP_SUCCESS) {
-    rdm__stream_record(encoder->stream, rdm__thread_error());
+    rdm__stream_record(submission->stream, rdm__thread_error());
   }
-  rdm__encoder_unpin(encoder);
   return status;
 }
 
-/* With the queue's lock held. Closed since it was pinned: the queue may be serving another stream by now. */
-static rdm_status check_open(const rdm__encoder *encoder) {
-  if (!rdm__object_is_closed(&encoder->object)) return RDM_OK;
-  return rdm__fail(RDM_ERROR_STALE_HANDLE, "the encoder was released with its stream, or cleared, by another thread");
-}
-
-/* Pins and locks, without a look at the device; undone by end_submission. */
-static rdm_status begin(rdm_encoder handle, rdm__encoder **out_encoder) {
+/* Finds the encoder's queue and locks it, without a look at the device. */
+static rdm_status begin(rdm_encoder handle, submission *out) {
   rdm__encoder *encoder = NULL;
-  rdm_status status = rdm__encoder_pin(handle, &encoder);
+  rdm_status status = rdm__encoder_find(handle, &encoder);
   if (status != RDM_OK) return status;
-  rdm__mutex_lock(&encoder->queue->lock);
-  status = check_open(encoder);
-  if (status != RDM_OK) return end_submission(encoder, status);
-  *out_encoder = encoder;
+  rdm__queue *queue = atomic_load_explicit(&encoder->queue, memory_order_acquire);
+  rdm__mutex_lock(&queue->lock);
+  rdm_stream stream = {atomic_load_explicit(&encoder->stream, memory_order_acquire)};
+  /* Closed since it was found: the queue may be serving another stream by now, or not have been this encoder's. */
+  if (!rdm__object_is_named(&encoder->object, handle.bits)) {
+    rdm__mutex_unlock(&queue->lock);
+    return rdm__fail(RDM_ERROR_STALE_HANDLE, "the encoder was released with its stream, or cleared, by another thread");
+  }
+  *out = (submission){.queue = queue, .device = queue->device, .stream = stream};
   return RDM_OK;
 }
 
 /* The same, and makes the device current. */
-static rdm_status begin_submission(rdm_encoder handle, rdm__encoder **out_encoder) {
-  rdm__encoder *encoder = NULL;
-  rdm_status status = begin(handle, &encoder);
+static rdm_status begin_on_device(rdm_encoder handle, submission *out) {
+  rdm_status status = begin(handle, out);
   if (status != RDM_OK) return status;
-  status = rdm__device_bind(encoder->device);
-  if (status != RDM_OK) return end_submission(encoder, status);
-  *out_encoder = encoder;
-  return RDM_OK;
+  status = rdm__device_bind(out->device);
+  return status == RDM_OK ? RDM_OK : end(out, status);
 }
 
 /* The sizes came with the struct's first growth: an older caller's struct ends before them. */
@@ -60,11 +62,11 @@ static rdm_status check_argument_sizes(const rdm__kernel *kernel, const rdm_laun
   return RDM_OK;
 }
 
-static rdm_status check_launch(const rdm__encoder *encoder, const rdm__kernel *kernel, const rdm_launch_config *config,
+static rdm_status check_launch(const rdm__device *device, const rdm__kernel *kernel, const rdm_launch_config *config,
                                void *const *arguments, uint32_t argument_count) {
-  if (kernel->device != encoder->device) {
+  if (kernel->device != device) {
     return rdm__fail(RDM_ERROR_WRONG_DEVICE, "kernel %s is of device %d and the stream of device %d", kernel->name,
-                     kernel->device->index, encoder->device->index);
+                     kernel->device->index, device->index);
   }
   if (arguments == NULL && argument_count > 0) {
     return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "arguments is null and argument_count is %u", argument_count);
@@ -97,24 +99,24 @@ rdm_status rdm_encoder_launch(rdm_encoder handle, rdm_kernel kernel_handle, cons
                      config->struct_size, sizeof *config);
   }
   rdm__kernel *kernel = NULL;
-  rdm__encoder *encoder = NULL;
+  submission on;
   rdm_status status = rdm__kernel_from_handle(kernel_handle, &kernel);
-  if (status == RDM_OK) status = begin_submission(handle, &encoder);
+  if (status == RDM_OK) status = begin_on_device(handle, &on);
   if (status != RDM_OK) return status;
-  status = check_launch(encoder, kernel, config, arguments, argument_count);
+  status = check_launch(on.device, kernel, config, arguments, argument_count);
   if (status == RDM_OK) {
     const uint32_t *grid = config->grid;
     const uint32_t *block = config->block;
-    int error = encoder->device->driver->launch_kernel(kernel->native, grid, block, config->shared_memory_bytes,
-                                                       encoder->queue->native, (void **)(uintptr_t)arguments);
+    int error = on.device->driver->launch_kernel(kernel->native, grid, block, config->shared_memory_bytes,
+                                                 on.queue->native, (void **)(uintptr_t)arguments);
     if (error != RDM_HIP_SUCCESS) {
-      status = rdm__device_call_failed(encoder->device, RDM__CALL_launch_kernel, error,
+      status = rdm__device_call_failed(on.device, RDM__CALL_launch_kernel, error,
                                        "launch of %s on stream %d, grid %ux%ux%u, block %ux%ux%u, %u bytes shared",
-                                       kernel->name, encoder->stream_index, grid[0], grid[1], grid[2], block[0],
+                                       kernel->name, on.queue->stream_index, grid[0], grid[1], grid[2], block[0],
                                        block[1], block[2], config->shared_memory_bytes);
     }
   }
-  return end_submission(encoder, status);
+  return end(&on, status);
 }
 
 rdm_status rdm_encoder_copy(rdm_encoder handle, void *destination, const void *source, size_t size_bytes,
@@ -128,102 +130,100 @@ rdm_status rdm_encoder_copy(rdm_encoder handle, void *destination, const void *s
                      "RDM_COPY_DEVICE_TO_DEVICE (3)",
                      kind);
   }
-  rdm__encoder *encoder = NULL;
-  rdm_status status = begin_submission(handle, &encoder);
-  if (status != RDM_OK || size_bytes == 0) return status != RDM_OK ? status : end_submission(encoder, RDM_OK);
-  int error =
-      encoder->device->driver->memory_copy_async(destination, source, size_bytes, (int)kind, encoder->queue->native);
+  submission on;
+  rdm_status status = begin_on_device(handle, &on);
+  if (status != RDM_OK || size_bytes == 0) return status != RDM_OK ? status : end(&on, RDM_OK);
+  int error = on.device->driver->memory_copy_async(destination, source, size_bytes, (int)kind, on.queue->native);
   if (error != RDM_HIP_SUCCESS) {
-    status = rdm__device_call_failed(encoder->device, RDM__CALL_memory_copy_async, error,
-                                     "copy of %zu bytes on stream %d", size_bytes, encoder->stream_index);
+    status = rdm__device_call_failed(on.device, RDM__CALL_memory_copy_async, error, "copy of %zu bytes on stream %d",
+                                     size_bytes, on.queue->stream_index);
   }
-  return end_submission(encoder, status);
+  return end(&on, status);
 }
 
 rdm_status rdm_encoder_fill(rdm_encoder handle, void *destination, uint8_t value, size_t size_bytes) {
   if (destination == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "destination is null");
-  rdm__encoder *encoder = NULL;
-  rdm_status status = begin_submission(handle, &encoder);
-  if (status != RDM_OK || size_bytes == 0) return status != RDM_OK ? status : end_submission(encoder, RDM_OK);
-  int error = encoder->device->driver->memory_set_async(destination, value, size_bytes, encoder->queue->native);
+  submission on;
+  rdm_status status = begin_on_device(handle, &on);
+  if (status != RDM_OK || size_bytes == 0) return status != RDM_OK ? status : end(&on, RDM_OK);
+  int error = on.device->driver->memory_set_async(destination, value, size_bytes, on.queue->native);
   if (error != RDM_HIP_SUCCESS) {
-    status = rdm__device_call_failed(encoder->device, RDM__CALL_memory_set_async, error,
-                                     "fill of %zu bytes on stream %d", size_bytes, encoder->stream_index);
+    status = rdm__device_call_failed(on.device, RDM__CALL_memory_set_async, error, "fill of %zu bytes on stream %d",
+                                     size_bytes, on.queue->stream_index);
   }
-  return end_submission(encoder, status);
+  return end(&on, status);
 }
 
 rdm_status rdm_encoder_add_completion_handler(rdm_encoder handle, rdm_completion_handler handler, void *user_data) {
   if (handler == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "handler is null");
-  rdm__encoder *encoder = NULL;
-  rdm_status status = rdm__encoder_pin(handle, &encoder);
-  if (status != RDM_OK) return status;
-  status = rdm__device_check(encoder->device);
-  if (status == RDM_OK) status = rdm__completion_worker_start(encoder->device);
-  if (status == RDM_OK) {
-    rdm__mutex_lock(&encoder->queue->lock);
-    status = check_open(encoder);
-    if (status == RDM_OK) status = rdm__completions_add(encoder->queue, handle.bits, handler, user_data);
-    rdm__mutex_unlock(&encoder->queue->lock);
+  submission on;
+  rdm_status status = begin(handle, &on);
+  if (status == RDM_OK && !rdm__completion_worker_runs(on.device)) {
+    /* A thread is started with no lock held. */
+    end(&on, RDM_OK);
+    status = rdm__device_check(on.device);
+    if (status == RDM_OK) status = rdm__completion_worker_start(on.device);
+    if (status == RDM_OK) status = begin(handle, &on);
   }
-  rdm__encoder_unpin(encoder);
+  if (status != RDM_OK) return status;
+  status = rdm__device_check(on.device);
+  if (status == RDM_OK) status = rdm__completions_add(on.queue, handle.bits, handler, user_data);
+  rdm__mutex_unlock(&on.queue->lock);
   return status;
 }
 
 rdm_status rdm_encoder_commit(rdm_encoder handle) {
-  rdm__encoder *encoder = NULL;
-  rdm_status status = begin(handle, &encoder);
+  submission on;
+  rdm_status status = begin(handle, &on);
   if (status != RDM_OK) return status;
   /* First, so that the handlers of a device that has faulted meanwhile still learn of it. */
-  rdm__completions_commit_own(encoder->queue, handle.bits, true);
-  rdm__mutex_unlock(&encoder->queue->lock);
-  status = rdm__device_check(encoder->device);
-  rdm__encoder_unpin(encoder);
-  return status;
+  rdm__completions_commit_own(on.queue, handle.bits, true);
+  rdm__mutex_unlock(&on.queue->lock);
+  return rdm__device_check(on.device);
 }
 
-static rdm_status check_same_device(const rdm__encoder *encoder, const rdm__event *event) {
-  if (event->device == encoder->device) return RDM_OK;
+static rdm_status check_same_device(const submission *on, const rdm__event *event) {
+  if (event->device == on->device) return RDM_OK;
   return rdm__fail(RDM_ERROR_WRONG_DEVICE,
                    "the event is of device %d and stream %d of device %d; an event is recorded "
                    "on its own device",
-                   event->device->index, encoder->stream_index, encoder->device->index);
+                   event->device->index, on->queue->stream_index, on->device->index);
 }
 
-static rdm_status record_event(rdm__encoder *encoder, rdm__event *event) {
-  int error = encoder->device->driver->event_record(event->native, encoder->queue->native);
+static rdm_status record_event(const submission *on, rdm__event *event) {
+  int error = on->device->driver->event_record(event->native, on->queue->native);
   atomic_store_explicit(&event->state, error == RDM_HIP_SUCCESS ? RDM__EVENT_RECORDED : RDM__EVENT_RECORD_FAILED,
                         memory_order_release);
   if (error == RDM_HIP_SUCCESS) return RDM_OK;
-  return rdm__device_call_failed(encoder->device, RDM__CALL_event_record, error, "recording an event on stream %d",
-                                 encoder->stream_index);
+  return rdm__device_call_failed(on->device, RDM__CALL_event_record, error, "recording an event on stream %d",
+                                 on->queue->stream_index);
 }
 
 rdm_status rdm_encoder_record_event(rdm_encoder handle, rdm_event event_handle) {
   rdm__event *event = NULL;
   rdm_status status = rdm__event_pin(event_handle, &event);
   if (status != RDM_OK) return status;
-  rdm__encoder *encoder = NULL;
-  status = begin_submission(handle, &encoder);
+  submission on;
+  status = begin_on_device(handle, &on);
   if (status == RDM_OK) {
-    status = check_same_device(encoder, event);
-    if (status == RDM_OK) status = record_event(encoder, event);
-    status = end_submission(encoder, status);
+    status = check_same_device(&on, event);
+    if (status == RDM_OK) status = record_event(&on, event);
+    status = end(&on, status);
   }
   rdm__event_unpin(event);
   return status;
 }
 
-static rdm_status wait_event(rdm__encoder *encoder, rdm__event *event) {
+static rdm_status wait_event(const submission *on, rdm__event *event) {
   rdm_status status = rdm__device_check(event->device);
   if (status == RDM_OK) status = rdm__event_check_recorded(event);
   if (status != RDM_OK) return status;
-  int error = encoder->device->driver->stream_wait_event(encoder->queue->native, event->native, 0);
+  int error = on->device->driver->stream_wait_event(on->queue->native, event->native, 0);
   if (error == RDM_HIP_SUCCESS) return RDM_OK;
   /* What is at fault may be the device that the event is of. */
-  rdm__device *faulted = rdm__driver_error_is_fault(error) ? event->device : encoder->device;
+  rdm__device *faulted = rdm__driver_error_is_fault(error) ? event->device : on->device;
   return rdm__device_call_failed(faulted, RDM__CALL_stream_wait_event, error,
-                                 "making stream %d wait for an event of device %d", encoder->stream_index,
+                                 "making stream %d wait for an event of device %d", on->queue->stream_index,
                                  event->device->index);
 }
 
@@ -231,9 +231,9 @@ rdm_status rdm_encoder_wait_event(rdm_encoder handle, rdm_event event_handle) {
   rdm__event *event = NULL;
   rdm_status status = rdm__event_pin(event_handle, &event);
   if (status != RDM_OK) return status;
-  rdm__encoder *encoder = NULL;
-  status = begin_submission(handle, &encoder);
-  if (status == RDM_OK) status = end_submission(encoder, wait_event(encoder, event));
+  submission on;
+  status = begin_on_device(handle, &on);
+  if (status == RDM_OK) status = end(&on, wait_event(&on, event));
   rdm__event_unpin(event);
   return status;
 }
@@ -241,9 +241,11 @@ rdm_status rdm_encoder_wait_event(rdm_encoder handle, rdm_event event_handle) {
 rdm_status rdm_encoder_get_native_stream(rdm_encoder handle, void **out_native_stream) {
   if (out_native_stream == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_native_stream is null");
   rdm__encoder *encoder = NULL;
-  rdm_status status = rdm__encoder_pin(handle, &encoder);
+  rdm_status status = rdm__encoder_find(handle, &encoder);
   if (status != RDM_OK) return status;
-  *out_native_stream = encoder->queue->native;
-  rdm__encoder_unpin(encoder);
+  const rdm__queue *queue = atomic_load_explicit(&encoder->queue, memory_order_acquire);
+  /* Another thread may have closed it meanwhile, and the queue be that of the memory's next encoder. */
+  if (!rdm__object_is_named(&encoder->object, handle.bits)) return rdm__encoder_find(handle, &encoder);
+  *out_native_stream = queue->native;
   return RDM_OK;
 }

@@ -2,34 +2,21 @@
 
 #include "completion.h"
 #include "driver_call.h"
-#include "event_pool.h"
 #include "runtime.h"
 #include "status.h"
 #include "wait.h"
-
-static void retire(rdm__object *object);
-static rdm__handle_table events = RDM__HANDLE_TABLE(RDM__HANDLE_EVENT, rdm__event, retire);
-
-/* On a faulted device the driver event is left alone: nothing is used again there, and destroying it may hang. */
-static void retire(rdm__object *object) {
-  rdm__event *event = (rdm__event *)object;
-  if (!rdm__device_has_faulted(event->device)) {
-    rdm__event_pool_release(event->device, event->flags, event->native);
-  }
-  event->native = NULL;
-}
 
 rdm_status rdm__event_pin(rdm_event handle, rdm__event **out_event) {
   rdm_status status = rdm__runtime_check();
   if (status != RDM_OK) return status;
   rdm__object *object = NULL;
-  status = rdm__handle_pin(&events, handle.bits, &object);
+  status = rdm__handle_pin(&rdm__events, handle.bits, &object);
   if (status == RDM_OK) *out_event = (rdm__event *)object;
   return status;
 }
 
 void rdm__event_unpin(rdm__event *event) {
-  rdm__object_unpin(&events, &event->object);
+  rdm__object_unpin(&rdm__events, &event->object);
 }
 
 rdm_status rdm__event_check_recorded(rdm__event *event) {
@@ -49,36 +36,21 @@ rdm_status rdm_event_create(rdm_device device_handle, uint32_t flags, rdm_event 
     return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "flags is %#x; it is RDM_EVENT_DEFAULT (0) or RDM_EVENT_TIMING (1)",
                      flags);
   }
-  rdm__device *device = NULL;
-  rdm_status status = rdm__device_from_handle(device_handle, &device);
-  if (status != RDM_OK) return status;
-  void *native = NULL;
-  status = rdm__event_pool_acquire(device, flags, &native);
-  if (status != RDM_OK) return status;
-  rdm__event *event = (rdm__event *)rdm__handle_allocate(&events);
+  rdm__event *event = rdm__event_of_thread(device_handle, flags);
   if (event == NULL) {
-    rdm__event_pool_release(device, flags, native);
-    return RDM_ERROR_RESOURCE;
+    rdm__device *device = NULL;
+    rdm_status status = rdm__device_from_handle(device_handle, &device);
+    if (status == RDM_OK) status = rdm__event_pool_acquire(device, flags, &event);
+    if (status != RDM_OK) return status;
   }
-  event->device = device;
-  event->native = native;
-  event->flags = flags;
   atomic_store_explicit(&event->state, RDM__EVENT_NEVER_RECORDED, memory_order_relaxed);
-  out_event->bits = rdm__handle_open(&events, &event->object);
+  out_event->bits = rdm__handle_open(&rdm__events, &event->object);
   return RDM_OK;
 }
 
 rdm_status rdm_event_release(rdm_event handle) {
   if (rdm__runtime_is_over()) return rdm__runtime_release_check();
-  rdm__event *event = NULL;
-  rdm_status status = rdm__event_pin(handle, &event);
-  if (status != RDM_OK) return rdm__runtime_release_status(status);
-  if (!rdm__object_close(&events, &event->object)) {
-    status = rdm__fail(RDM_ERROR_STALE_HANDLE, "the event handle %#llx was released by another thread",
-                       (unsigned long long)handle.bits);
-  }
-  rdm__event_unpin(event);
-  return status;
+  return rdm__handle_close(&rdm__events, handle.bits);
 }
 
 rdm_status rdm_event_query(rdm_event handle) {

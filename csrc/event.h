@@ -7,21 +7,13 @@
 #ifndef RDM_EVENT_H
 #define RDM_EVENT_H
 
-#include "device.h"
+#include "event_pool.h"
 
 typedef enum rdm__event_state {
   RDM__EVENT_NEVER_RECORDED,
   RDM__EVENT_RECORD_FAILED,
   RDM__EVENT_RECORDED
 } rdm__event_state;
-
-typedef struct rdm__event {
-  rdm__object object;
-  rdm__device *device;
-  void *native;
-  uint32_t flags;
-  _Atomic int state;
-} rdm__event;
 
 /* Pins the event of a handle; checks the runtime's state first. */
 rdm_status rdm__event_pin(rdm_event handle, rdm__event **out_event);

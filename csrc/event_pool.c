@@ -1,51 +1,217 @@
 #include "event_pool.h"
 
+#include "runtime.h"
 #include "settings.h"
+#include "status.h"
+#include "thread_end.h"
+#include "thread_memory.h"
 
-enum { POOL_BOUND = 1024, DESTROYED_AT_ONCE = 8 };
+#include <stdlib.h>
 
-static rdm_status create(rdm__device *device, uint32_t flags, void **out_native) {
+enum { POOL_BOUND = 1024, DESTROYED_AT_ONCE = 8, MAGAZINE_EVENTS = 16, MOVED_AT_ONCE = MAGAZINE_EVENTS / 2 };
+enum { MOST_TAKEN_ALONG = 7 };
+
+/* The one given back first goes out first, so that a slot's generations last, and events tend to be done when reused.
+ */
+typedef struct ring {
+  uint32_t first;
+  uint32_t count;
+  /* How many more the next visit to the shared pool takes along. Grows with each, so that a thread which only acquires
+   * soon goes there seldom, and one that needs a single event keeps none from others. */
+  uint32_t taken_along;
+  rdm__event *events[MAGAZINE_EVENTS];
+} ring;
+
+/* What one thread holds of one device. */
+typedef struct magazine {
+  rdm__thread_end_hook at_end;
+  rdm__device *device;
+  struct magazine *next;
+  ring rings[RDM__EVENT_KINDS];
+} magazine;
+
+/* The thread's magazines, the one used last in front. */
+static _Thread_local magazine *magazines RDM__FAST_THREAD_LOCAL;
+
+static bool retire(rdm__object *object) {
+  rdm__event_pool_release((rdm__event *)object);
+  return false;
+}
+
+rdm__handle_table rdm__events = RDM__HANDLE_TABLE(RDM__HANDLE_EVENT, rdm__event, retire);
+
+static rdm__event *pop(ring *ring) {
+  if (ring->count == 0) return NULL;
+  rdm__event *event = ring->events[ring->first];
+  ring->first = (ring->first + 1) % MAGAZINE_EVENTS;
+  ring->count--;
+  return event;
+}
+
+/* There is room. */
+static void push(ring *ring, rdm__event *event) {
+  ring->events[(ring->first + ring->count) % MAGAZINE_EVENTS] = event;
+  ring->count++;
+}
+
+/* With the pool's lock held. */
+static void note_surplus(rdm__device *device, uint32_t flags) {
+  bool has_surplus = device->event_pools[flags].idle.count > POOL_BOUND;
+  atomic_store_explicit(&device->has_surplus_events[flags], has_surplus, memory_order_relaxed);
+}
+
+/* Gives the first `count` events of the ring to the shared pool. */
+static void flush(rdm__device *device, uint32_t flags, ring *ring, uint32_t count) {
+  rdm__pool *pool = &device->event_pools[flags];
+  rdm__mutex_lock(&pool->lock);
+  for (; count > 0 && ring->count > 0; count--) {
+    /* Out of memory: the event is leaked, since destroying it here would be a driver call where none may be made. */
+    (void)rdm__pointer_stack_push(&pool->idle, pop(ring));
+  }
+  note_surplus(device, flags);
+  rdm__mutex_unlock(&pool->lock);
+}
+
+static void at_thread_end(rdm__thread_end_hook *hook) {
+  /* The hook is the magazine's first member. */
+  magazine *ending = (magazine *)hook;
+  magazines = NULL;
+  if (!rdm__runtime_is_over()) {
+    for (uint32_t flags = 0; flags < RDM__EVENT_KINDS; flags++) {
+      flush(ending->device, flags, &ending->rings[flags], MAGAZINE_EVENTS);
+    }
+  }
+  free(ending);
+}
+
+static magazine *make_magazine(rdm__device *device) {
+  magazine *made = calloc(1, sizeof *made);
+  if (made == NULL) return NULL;
+  made->device = device;
+  made->at_end.run = at_thread_end;
+  if (!rdm__thread_end_add(&made->at_end)) {
+    free(made);
+    return NULL;
+  }
+  made->next = magazines;
+  magazines = made;
+  return made;
+}
+
+/* The thread's magazine of a device that is not in front. Null where there is no memory for one. */
+static magazine *fetch_magazine(rdm__device *device) {
+  for (magazine **place = &magazines; *place != NULL; place = &(*place)->next) {
+    magazine *found = *place;
+    if (found->device != device) continue;
+    *place = found->next;
+    found->next = magazines;
+    magazines = found;
+    return found;
+  }
+  return make_magazine(device);
+}
+
+static inline magazine *magazine_of(rdm__device *device) {
+  magazine *front = magazines;
+  return front != NULL && front->device == device ? front : fetch_magazine(device);
+}
+
+static rdm_status create(rdm__device *device, uint32_t flags, rdm__event **out_event) {
   rdm_status status = rdm__device_bind(device);
   if (status != RDM_OK) return status;
+  rdm__event *event = (rdm__event *)rdm__handle_allocate(&rdm__events);
+  if (event == NULL) return RDM_ERROR_RESOURCE;
   unsigned native_flags = (flags & RDM_EVENT_TIMING) != 0 ? 0 : RDM_HIP_EVENT_DISABLE_TIMING;
   if (rdm__waits_block()) native_flags |= RDM_HIP_EVENT_BLOCKING_SYNC;
-  int error = device->driver->event_create(out_native, native_flags);
-  if (error == RDM_HIP_SUCCESS) return RDM_OK;
-  return rdm__device_call_failed(device, RDM__CALL_event_create, error, "making an event");
-}
-
-/* The events were idle in the pool; one that can not be destroyed is lost to the driver, not to a caller. */
-static void destroy(rdm__device *device, void **events, int count) {
-  if (count == 0 || rdm__device_bind(device) != RDM_OK) return;
-  for (int i = 0; i < count; i++) {
-    int error = device->driver->event_destroy(events[i]);
-    if (error != RDM_HIP_SUCCESS)
-      rdm__device_note_failure(device, RDM__CALL_event_destroy, error, "ending idle events");
+  event->native = NULL;
+  int error = device->driver->event_create(&event->native, native_flags);
+  if (error != RDM_HIP_SUCCESS) {
+    rdm__handle_discard(&rdm__events, &event->object);
+    return rdm__device_call_failed(device, RDM__CALL_event_create, error, "making an event");
   }
-}
-
-rdm_status rdm__event_pool_acquire(rdm__device *device, uint32_t flags, void **out_native) {
-  rdm_status status = rdm__device_check(device);
-  if (status != RDM_OK) return status;
-  rdm__pool *pool = &device->event_pools[flags];
-  void *surplus[DESTROYED_AT_ONCE];
-  int surplus_count = 0;
-  rdm__mutex_lock(&pool->lock);
-  void *native = rdm__pointer_stack_pop(&pool->idle);
-  while (pool->idle.count > POOL_BOUND && surplus_count < DESTROYED_AT_ONCE) {
-    surplus[surplus_count++] = rdm__pointer_stack_pop(&pool->idle);
-  }
-  rdm__mutex_unlock(&pool->lock);
-  destroy(device, surplus, surplus_count);
-  if (native == NULL) return create(device, flags, out_native);
-  *out_native = native;
+  event->device = device;
+  event->flags = flags;
+  *out_event = event;
   return RDM_OK;
 }
 
-void rdm__event_pool_release(rdm__device *device, uint32_t flags, void *native) {
+/* The events were idle in the pool; one that can not be destroyed is lost to the driver, not to a caller. */
+static void destroy(rdm__device *device, rdm__event **events, int count) {
+  bool bound = count > 0 && rdm__device_bind(device) == RDM_OK;
+  for (int i = 0; i < count; i++) {
+    int error = bound ? device->driver->event_destroy(events[i]->native) : RDM_HIP_SUCCESS;
+    if (error != RDM_HIP_SUCCESS) {
+      rdm__device_note_failure(device, RDM__CALL_event_destroy, error, "ending idle events");
+    }
+    events[i]->native = NULL;
+    rdm__handle_discard(&rdm__events, &events[i]->object);
+  }
+}
+
+/* Ends a few of what is over the pool's bound. */
+static void trim(rdm__device *device, uint32_t flags) {
+  rdm__pool *pool = &device->event_pools[flags];
+  rdm__event *surplus[DESTROYED_AT_ONCE];
+  int count = 0;
+  rdm__mutex_lock(&pool->lock);
+  while (pool->idle.count > POOL_BOUND && count < DESTROYED_AT_ONCE) {
+    surplus[count++] = rdm__pointer_stack_pop(&pool->idle);
+  }
+  note_surplus(device, flags);
+  rdm__mutex_unlock(&pool->lock);
+  destroy(device, surplus, count);
+}
+
+/* From the shared pool, with some more for the magazine; a new one where the pool is empty. */
+static rdm_status acquire_shared(rdm__device *device, uint32_t flags, ring *ring, rdm__event **out_event) {
   rdm__pool *pool = &device->event_pools[flags];
   rdm__mutex_lock(&pool->lock);
-  /* Out of memory: the event is leaked, since destroying it here would be a driver call where none may be made. */
-  (void)rdm__pointer_stack_push(&pool->idle, native);
+  rdm__event *event = rdm__pointer_stack_pop(&pool->idle);
+  for (uint32_t i = 0; ring != NULL && i < ring->taken_along && pool->idle.count > 0; i++) {
+    push(ring, rdm__pointer_stack_pop(&pool->idle));
+  }
   rdm__mutex_unlock(&pool->lock);
+  if (ring != NULL && ring->taken_along < MOST_TAKEN_ALONG) ring->taken_along = 2 * ring->taken_along + 1;
+  if (event == NULL) return create(device, flags, out_event);
+  *out_event = event;
+  return RDM_OK;
+}
+
+rdm_status rdm__event_pool_acquire(rdm__device *device, uint32_t flags, rdm__event **out_event) {
+  rdm_status status = rdm__device_check(device);
+  if (status != RDM_OK) return status;
+  if (atomic_load_explicit(&device->has_surplus_events[flags], memory_order_relaxed)) trim(device, flags);
+  magazine *of_thread = magazine_of(device);
+  ring *ring = of_thread == NULL ? NULL : &of_thread->rings[flags];
+  if (ring == NULL || ring->count == 0) return acquire_shared(device, flags, ring, out_event);
+  *out_event = pop(ring);
+  return RDM_OK;
+}
+
+rdm__event *rdm__event_of_thread(rdm_device handle, uint32_t flags) {
+  magazine *front = magazines;
+  if (front == NULL || front->device->handle.bits != handle.bits || !rdm__runtime_is_ready() ||
+      atomic_load_explicit(&rdm__any_device_has_faulted, memory_order_acquire) ||
+      atomic_load_explicit(&front->device->has_surplus_events[flags], memory_order_relaxed)) {
+    return NULL;
+  }
+  return pop(&front->rings[flags]);
+}
+
+void rdm__event_pool_release(rdm__event *event) {
+  if (rdm__device_has_faulted(event->device)) {
+    event->native = NULL;
+    rdm__handle_discard(&rdm__events, &event->object);
+    return;
+  }
+  magazine *of_thread = magazine_of(event->device);
+  if (of_thread == NULL) {
+    ring single = {0};
+    push(&single, event);
+    flush(event->device, event->flags, &single, 1);
+    return;
+  }
+  ring *ring = &of_thread->rings[event->flags];
+  if (ring->count == MAGAZINE_EVENTS) flush(event->device, event->flags, ring, MOVED_AT_ONCE);
+  push(ring, event);
 }

@@ -4,12 +4,6 @@
 
 #include <stdlib.h>
 
-/* bits: kind (8) | slot (24) | generation (32). A generation is never 0, so no handle is all zero. */
-enum { KIND_SHIFT = 56, SLOT_SHIFT = 32 };
-static const uint64_t slot_mask = 0xffffff;
-static const uint64_t closed_bit = UINT64_C(1) << 31;
-static const uint64_t pin_mask = (UINT64_C(1) << 31) - 1;
-
 static const char *const kind_names[RDM__HANDLE_KIND_END] = {
     [RDM__HANDLE_DEVICE] = "device",
     [RDM__HANDLE_STREAM] = "stream",
@@ -34,12 +28,14 @@ static rdm__object *extend(rdm__handle_table *table) {
   uint32_t slot = table->used;
   if (slot == (uint32_t)RDM__CHUNK_SLOTS * RDM__CHUNK_COUNT) return NULL;
   if (slot % RDM__CHUNK_SLOTS == 0) {
-    char *chunk = calloc(RDM__CHUNK_SLOTS, table->object_size);
-    if (chunk == NULL) return NULL;
+    /* One object too many makes room to begin at a whole line. */
+    char *memory = calloc(RDM__CHUNK_SLOTS + 1, table->object_size);
+    if (memory == NULL) return NULL;
+    char *chunk = memory + (RDM__CACHE_LINE - (uintptr_t)memory % RDM__CACHE_LINE) % RDM__CACHE_LINE;
     for (uint32_t i = 0; i < RDM__CHUNK_SLOTS; i++) {
       rdm__object *object = (rdm__object *)(void *)(chunk + i * table->object_size);
       object->slot = slot + i;
-      atomic_init(&object->word, UINT64_C(1) << 32 | closed_bit);
+      atomic_init(&object->word, UINT64_C(1) << 32 | RDM__OBJECT_CLOSED);
     }
     atomic_store_explicit(&table->chunks[slot / RDM__CHUNK_SLOTS], chunk, memory_order_release);
   }
@@ -65,12 +61,6 @@ rdm__object *rdm__handle_allocate(rdm__handle_table *table) {
   return object;
 }
 
-uint64_t rdm__handle_open(rdm__handle_table *table, rdm__object *object) {
-  uint64_t word = atomic_load_explicit(&object->word, memory_order_relaxed);
-  atomic_store_explicit(&object->word, (word & ~(closed_bit | pin_mask)) | 1, memory_order_release);
-  return rdm__handle_of(table, object);
-}
-
 void rdm__handle_discard(rdm__handle_table *table, rdm__object *object) {
   rdm__mutex_lock(&table->lock);
   object->next_free = 0;
@@ -83,49 +73,57 @@ void rdm__handle_discard(rdm__handle_table *table, rdm__object *object) {
   rdm__mutex_unlock(&table->lock);
 }
 
-uint64_t rdm__handle_of(const rdm__handle_table *table, const rdm__object *object) {
-  uint64_t word = atomic_load_explicit(&object->word, memory_order_relaxed);
-  return (uint64_t)table->kind << KIND_SHIFT | (uint64_t)object->slot << SLOT_SHIFT | generation_of(word);
+/* What the object's word says of a handle: RDM_OK while it is the open object's. */
+static rdm_status judge(uint64_t word, uint32_t generation) {
+  bool is_generation = generation == generation_of(word);
+  if (is_generation && (word & RDM__OBJECT_CLOSED) == 0) return RDM_OK;
+  /* A free slot already has the generation of its next handle, and no pin. */
+  bool never_opened = is_generation && (word & RDM__OBJECT_PINS) == 0;
+  bool foreign = generation == 0 || generation > generation_of(word) || never_opened;
+  return foreign ? RDM_ERROR_FOREIGN_HANDLE : RDM_ERROR_STALE_HANDLE;
+}
+
+/* The object in the handle's slot, of whatever generation. */
+static rdm_status object_of(rdm__handle_table *table, uint64_t bits, rdm__object **out_object) {
+  if (bits == 0) return RDM_ERROR_NULL_HANDLE;
+  uint32_t slot = (uint32_t)(bits >> RDM__HANDLE_SLOT_SHIFT & 0xffffff);
+  if (bits >> RDM__HANDLE_KIND_SHIFT != (uint64_t)table->kind ||
+      slot >= (uint32_t)RDM__CHUNK_SLOTS * RDM__CHUNK_COUNT) {
+    return RDM_ERROR_FOREIGN_HANDLE;
+  }
+  *out_object = object_at(table, slot);
+  return *out_object == NULL ? RDM_ERROR_FOREIGN_HANDLE : RDM_OK;
 }
 
 rdm_status rdm__handle_try_pin(rdm__handle_table *table, uint64_t bits, rdm__object **out_object) {
-  if (bits == 0) return RDM_ERROR_NULL_HANDLE;
-  uint32_t slot = (uint32_t)(bits >> SLOT_SHIFT & slot_mask);
-  uint32_t generation = (uint32_t)bits;
-  if (bits >> KIND_SHIFT != (uint64_t)table->kind || slot >= (uint32_t)RDM__CHUNK_SLOTS * RDM__CHUNK_COUNT) {
-    return RDM_ERROR_FOREIGN_HANDLE;
-  }
-  rdm__object *object = object_at(table, slot);
-  if (object == NULL) return RDM_ERROR_FOREIGN_HANDLE;
+  rdm__object *object = NULL;
+  rdm_status status = object_of(table, bits, &object);
+  if (status != RDM_OK) return status;
   uint64_t word = atomic_load_explicit(&object->word, memory_order_acquire);
-  while (generation == generation_of(word) && (word & closed_bit) == 0) {
+  while ((status = judge(word, (uint32_t)bits)) == RDM_OK) {
     if (atomic_compare_exchange_weak_explicit(&object->word, &word, word + 1, memory_order_acquire,
                                               memory_order_acquire)) {
       *out_object = object;
       return RDM_OK;
     }
   }
-  /* A free slot already has the generation of its next handle, and no pin. */
-  bool never_opened = generation == generation_of(word) && (word & pin_mask) == 0;
-  bool foreign = generation == 0 || generation > generation_of(word) || never_opened;
-  return foreign ? RDM_ERROR_FOREIGN_HANDLE : RDM_ERROR_STALE_HANDLE;
+  return status;
 }
 
 static const char *article(const char *noun) {
   return noun[0] == 'e' ? "an" : "a";
 }
 
-rdm_status rdm__handle_pin(rdm__handle_table *table, uint64_t bits, rdm__object **out_object) {
+/* Says what is wrong with a handle. */
+static rdm_status refuse(const rdm__handle_table *table, uint64_t bits, rdm_status status) {
   const char *noun = kind_names[table->kind];
-  rdm_status status = rdm__handle_try_pin(table, bits, out_object);
-  if (status == RDM_OK) return RDM_OK;
   if (status == RDM_ERROR_NULL_HANDLE) return rdm__fail(status, "the %s handle is null", noun);
   unsigned long long value = bits;
   if (status == RDM_ERROR_STALE_HANDLE) {
     return rdm__fail(status, "the %s handle %#llx was released%s", noun, value,
                      table->kind == RDM__HANDLE_ENCODER ? " with its stream, or cleared" : "");
   }
-  uint64_t kind = bits >> KIND_SHIFT;
+  uint64_t kind = bits >> RDM__HANDLE_KIND_SHIFT;
   if (kind > 0 && kind < RDM__HANDLE_KIND_END && kind != (uint64_t)table->kind) {
     return rdm__fail(status, "%#llx is %s %s handle, not %s %s", value, article(kind_names[kind]), kind_names[kind],
                      article(noun), noun);
@@ -133,9 +131,22 @@ rdm_status rdm__handle_pin(rdm__handle_table *table, uint64_t bits, rdm__object 
   return rdm__fail(status, "%#llx was never %s %s handle of this process", value, article(noun), noun);
 }
 
+rdm_status rdm__handle_pin(rdm__handle_table *table, uint64_t bits, rdm__object **out_object) {
+  rdm_status status = rdm__handle_try_pin(table, bits, out_object);
+  return status == RDM_OK ? RDM_OK : refuse(table, bits, status);
+}
+
+rdm_status rdm__handle_find(rdm__handle_table *table, uint64_t bits, rdm__object **out_object) {
+  rdm_status status = object_of(table, bits, out_object);
+  if (status == RDM_OK) {
+    status = judge(atomic_load_explicit(&(*out_object)->word, memory_order_acquire), (uint32_t)bits);
+  }
+  return status == RDM_OK ? RDM_OK : refuse(table, bits, status);
+}
+
 bool rdm__object_pin(rdm__object *object) {
   uint64_t word = atomic_load_explicit(&object->word, memory_order_acquire);
-  while ((word & closed_bit) == 0) {
+  while ((word & RDM__OBJECT_CLOSED) == 0) {
     if (atomic_compare_exchange_weak_explicit(&object->word, &word, word + 1, memory_order_acquire,
                                               memory_order_acquire)) {
       return true;
@@ -147,7 +158,12 @@ bool rdm__object_pin(rdm__object *object) {
 /* The word of the slot's next generation: closed until it is opened. 0 is skipped, so that no handle is all zero. */
 static uint64_t next_generation(uint64_t word) {
   uint32_t generation = generation_of(word) + 1;
-  return (uint64_t)(generation == 0 ? 1 : generation) << 32 | closed_bit;
+  return (uint64_t)(generation == 0 ? 1 : generation) << 32 | RDM__OBJECT_CLOSED;
+}
+
+/* The last pin is gone, and the handle before it. */
+static void end(rdm__handle_table *table, rdm__object *object) {
+  if (table->retire == NULL || table->retire(object)) rdm__handle_discard(table, object);
 }
 
 void rdm__object_unpin(rdm__handle_table *table, rdm__object *object) {
@@ -155,23 +171,43 @@ void rdm__object_unpin(rdm__handle_table *table, rdm__object *object) {
   bool is_last;
   uint64_t after;
   do {
-    is_last = (word & closed_bit) != 0 && (word & pin_mask) == 1;
+    is_last = (word & RDM__OBJECT_CLOSED) != 0 && (word & RDM__OBJECT_PINS) == 1;
     /* In one step, so that nobody sees the old generation closed and without a pin, as a slot never opened is. */
     after = is_last ? next_generation(word) : word - 1;
   } while (
       !atomic_compare_exchange_weak_explicit(&object->word, &word, after, memory_order_acq_rel, memory_order_relaxed));
   if (!is_last) return;
-  if (table->retire != NULL) table->retire(object);
-  rdm__handle_discard(table, object);
+  end(table, object);
 }
 
 bool rdm__object_close(rdm__handle_table *table, rdm__object *object) {
-  uint64_t before = atomic_fetch_or_explicit(&object->word, closed_bit, memory_order_acq_rel);
-  if ((before & closed_bit) != 0) return false;
+  uint64_t before = atomic_fetch_or_explicit(&object->word, RDM__OBJECT_CLOSED, memory_order_acq_rel);
+  if ((before & RDM__OBJECT_CLOSED) != 0) return false;
   rdm__object_unpin(table, object);
   return true;
 }
 
+rdm_status rdm__handle_close(rdm__handle_table *table, uint64_t bits) {
+  rdm__object *object = NULL;
+  rdm_status status = object_of(table, bits, &object);
+  if (status != RDM_OK) return refuse(table, bits, status);
+  /* The object's own pin is the only one: nobody can look in between, so closing and retiring are one step. */
+  uint64_t word = (uint64_t)(uint32_t)bits << 32 | 1;
+  if (atomic_compare_exchange_strong_explicit(&object->word, &word, next_generation(word), memory_order_acq_rel,
+                                              memory_order_relaxed)) {
+    end(table, object);
+    return RDM_OK;
+  }
+  status = rdm__handle_pin(table, bits, &object);
+  if (status != RDM_OK) return status;
+  if (!rdm__object_close(table, object)) {
+    status = rdm__fail(RDM_ERROR_STALE_HANDLE, "the %s handle %#llx was released by another thread",
+                       kind_names[table->kind], (unsigned long long)bits);
+  }
+  rdm__object_unpin(table, object);
+  return status;
+}
+
 bool rdm__object_is_closed(const rdm__object *object) {
-  return (atomic_load_explicit(&object->word, memory_order_acquire) & closed_bit) != 0;
+  return (atomic_load_explicit(&object->word, memory_order_acquire) & RDM__OBJECT_CLOSED) != 0;
 }

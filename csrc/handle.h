@@ -33,14 +33,24 @@ typedef struct rdm__object {
   uint32_t next_free;
 } rdm__object;
 
-enum { RDM__CHUNK_SLOTS = 1024, RDM__CHUNK_COUNT = 4096 };
+enum { RDM__CHUNK_SLOTS = 1024, RDM__CHUNK_COUNT = 4096, RDM__CACHE_LINE = 64 };
+
+/* Whole cache lines: threads that use different objects share none. */
+#define RDM__LINES(size) (((size) + RDM__CACHE_LINE - 1) / RDM__CACHE_LINE * RDM__CACHE_LINE)
+
+/* A handle's bits: kind (8) | slot (24) | generation (32). A generation is never 0, so no handle is all zero. */
+enum { RDM__HANDLE_KIND_SHIFT = 56, RDM__HANDLE_SLOT_SHIFT = 32 };
+#define RDM__OBJECT_CLOSED (UINT64_C(1) << 31)
+#define RDM__OBJECT_PINS (RDM__OBJECT_CLOSED - 1)
 
 typedef struct rdm__handle_table {
   rdm__handle_kind kind;
   size_t object_size;
-  /* Called, with no lock held, by whoever drops the last pin of a closed object, before its slot is reused. May be
-   * null. */
-  void (*retire)(rdm__object *object);
+  /*
+   * Called, with no lock held, by whoever drops the last pin of a closed object. Gives whether the slot is free: if
+   * not, it stays with who retires, to be opened again or discarded later. May be null: then the slot is free.
+   */
+  bool (*retire)(rdm__object *object);
   rdm__mutex lock;
   /*
    * Guarded by the lock: slots handed out so far, and the free ones (slot + 1, 0: none), the one that was freed first
@@ -53,10 +63,10 @@ typedef struct rdm__handle_table {
   _Atomic(char *) chunks[RDM__CHUNK_COUNT];
 } rdm__handle_table;
 
-#define RDM__HANDLE_TABLE(handle_kind, type, retire_function)                        \
-  {                                                                                  \
-    .kind = (handle_kind), .object_size = sizeof(type), .retire = (retire_function), \
-    .lock = RDM__MUTEX_INIT(RDM__RANK_LEAF)                                          \
+#define RDM__HANDLE_TABLE(handle_kind, type, retire_function)                                    \
+  {                                                                                              \
+    .kind = (handle_kind), .object_size = RDM__LINES(sizeof(type)), .retire = (retire_function), \
+    .lock = RDM__MUTEX_INIT(RDM__RANK_LEAF)                                                      \
   }
 
 /*
@@ -65,20 +75,47 @@ typedef struct rdm__handle_table {
  */
 rdm__object *rdm__handle_allocate(rdm__handle_table *table);
 
-/* Publishes an allocated object and gives its handle. */
-uint64_t rdm__handle_open(rdm__handle_table *table, rdm__object *object);
+/* The handle of an open object. */
+static inline uint64_t rdm__handle_of(const rdm__handle_table *table, const rdm__object *object) {
+  uint64_t word = atomic_load_explicit(&object->word, memory_order_relaxed);
+  return (uint64_t)table->kind << RDM__HANDLE_KIND_SHIFT | (uint64_t)object->slot << RDM__HANDLE_SLOT_SHIFT |
+         word >> 32;
+}
+
+/* Publishes an object that only the caller has, allocated or kept by its table's `retire`, and gives its handle. */
+static inline uint64_t rdm__handle_open(const rdm__handle_table *table, rdm__object *object) {
+  uint64_t word = atomic_load_explicit(&object->word, memory_order_relaxed);
+  atomic_store_explicit(&object->word, (word & ~(RDM__OBJECT_CLOSED | RDM__OBJECT_PINS)) | 1, memory_order_release);
+  return rdm__handle_of(table, object);
+}
 
 /* Gives back a slot that was allocated and not opened. */
 void rdm__handle_discard(rdm__handle_table *table, rdm__object *object);
-
-/* The handle of an open object. */
-uint64_t rdm__handle_of(const rdm__handle_table *table, const rdm__object *object);
 
 /* Pins the object of a handle. Fails with RDM_ERROR_NULL_HANDLE, RDM_ERROR_FOREIGN_HANDLE or RDM_ERROR_STALE_HANDLE. */
 rdm_status rdm__handle_pin(rdm__handle_table *table, uint64_t bits, rdm__object **out_object);
 
 /* The same without a message: for callers to whom a stale handle is no failure. */
 rdm_status rdm__handle_try_pin(rdm__handle_table *table, uint64_t bits, rdm__object **out_object);
+
+/*
+ * The object of a handle, not pinned: for tables that never close an object, and for who reads the object by atomics
+ * and asks rdm__object_is_named afterwards. Fails as rdm__handle_pin.
+ */
+rdm_status rdm__handle_find(rdm__handle_table *table, uint64_t bits, rdm__object **out_object);
+
+/* Whether these are the bits of the object's handle, and the object is open. Its memory is never given back, so it may
+ * be asked of an object that has long been closed. */
+static inline bool rdm__object_is_named(const rdm__object *object, uint64_t bits) {
+  uint64_t word = atomic_load_explicit(&object->word, memory_order_acquire);
+  return (word & ~RDM__OBJECT_PINS) == bits << 32;
+}
+
+/*
+ * Ends a handle, as rdm__handle_pin, rdm__object_close and rdm__object_unpin in one; in one step where nobody else has
+ * the object pinned. Fails as rdm__handle_pin, and with RDM_ERROR_STALE_HANDLE where another thread came first.
+ */
+rdm_status rdm__handle_close(rdm__handle_table *table, uint64_t bits);
 
 /* Pins an object that something else keeps alive or in its slot; false where it is closed. */
 bool rdm__object_pin(rdm__object *object);

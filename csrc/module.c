@@ -201,7 +201,7 @@ rdm_status rdm_module_get_kernel(rdm_module handle, const char *name, rdm_kernel
   }
   rdm__object *object = NULL;
   rdm_status status = rdm__runtime_check();
-  if (status == RDM_OK) status = rdm__handle_pin(&modules, handle.bits, &object);
+  if (status == RDM_OK) status = rdm__handle_find(&modules, handle.bits, &object);
   if (status != RDM_OK) return status;
   module *module_of_kernel = (module *)object;
   status = rdm__device_check(module_of_kernel->device);
@@ -212,16 +212,13 @@ rdm_status rdm_module_get_kernel(rdm_module handle, const char *name, rdm_kernel
     if (kernel == NULL) status = add_kernel(module_of_kernel, name, &kernel);
     rdm__mutex_unlock(&module_of_kernel->kernels_lock);
   }
-  rdm__object_unpin(&modules, object);
   if (status == RDM_OK) out_kernel->bits = rdm__handle_of(&kernels, &kernel->object);
   return status;
 }
 
 rdm_status rdm__kernel_from_handle(rdm_kernel handle, rdm__kernel **out_kernel) {
   rdm__object *object = NULL;
-  rdm_status status = rdm__handle_pin(&kernels, handle.bits, &object);
-  if (status != RDM_OK) return status;
-  rdm__object_unpin(&kernels, object);
-  *out_kernel = (rdm__kernel *)object;
-  return RDM_OK;
+  rdm_status status = rdm__handle_find(&kernels, handle.bits, &object);
+  if (status == RDM_OK) *out_kernel = (rdm__kernel *)object;
+  return status;
 }

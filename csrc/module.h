@@ -22,7 +22,7 @@ typedef struct rdm__kernel {
   struct rdm__kernel *next;
 } rdm__kernel;
 
-/* The kernel of a handle, which is never closed, so that it needs no unpinning. */
+/* The kernel of a handle, which is never closed, so that it needs no pin. */
 rdm_status rdm__kernel_from_handle(rdm_kernel handle, rdm__kernel **out_kernel);
 
 #endif

@@ -14,9 +14,7 @@
 
 enum { MAX_SIM_DEVICES = 64, DEFAULT_SIM_DEVICES = 2 };
 
-enum { STATE_CONFIGURING, STATE_LOADING, STATE_READY, STATE_SHUTTING_DOWN, STATE_FORKED };
-
-static _Atomic int state = STATE_CONFIGURING;
+_Atomic int rdm__runtime_state = RDM__CONFIGURING;
 /* A real driver's library was opened for a look, so a forked child must not use it either. */
 static atomic_bool a_library_was_probed;
 
@@ -28,7 +26,7 @@ static const rdm__driver *the_driver;
 static int32_t the_device_count;
 
 static int current_state(void) {
-  return atomic_load_explicit(&state, memory_order_acquire);
+  return atomic_load_explicit(&rdm__runtime_state, memory_order_acquire);
 }
 
 /* How many of the library's own threads are about to call the driver, or inside it. */
@@ -40,7 +38,7 @@ static const uint64_t longest_wait_at_exit_ns = 200 * RDM__NS_PER_MS;
 bool rdm__runtime_thread_enters_driver(void) {
   /* Counted first, then looked: the exit handler does it the other way round, so one of the two sees the other. */
   atomic_fetch_add_explicit(&threads_in_driver, 1, memory_order_seq_cst);
-  if (atomic_load_explicit(&state, memory_order_seq_cst) < STATE_SHUTTING_DOWN) return true;
+  if (atomic_load_explicit(&rdm__runtime_state, memory_order_seq_cst) < RDM__SHUTTING_DOWN) return true;
   rdm__runtime_thread_left_driver();
   return false;
 }
@@ -53,10 +51,11 @@ void rdm__runtime_thread_left_driver(void) {
  * driver, unless one stands still there. */
 static void at_exit(void) {
   int before = current_state();
-  while (before != STATE_FORKED && !atomic_compare_exchange_weak_explicit(&state, &before, STATE_SHUTTING_DOWN,
-                                                                          memory_order_seq_cst, memory_order_acquire)) {
+  while (before != RDM__FORKED &&
+         !atomic_compare_exchange_weak_explicit(&rdm__runtime_state, &before, RDM__SHUTTING_DOWN, memory_order_seq_cst,
+                                                memory_order_acquire)) {
   }
-  if (before == STATE_FORKED) return;
+  if (before == RDM__FORKED) return;
   uint64_t end = rdm__now_ns() + longest_wait_at_exit_ns;
   while (atomic_load_explicit(&threads_in_driver, memory_order_seq_cst) > 0 && rdm__now_ns() < end) {
     nanosleep(&(struct timespec){.tv_nsec = 50 * (long)RDM__NS_PER_US}, NULL);
@@ -65,10 +64,10 @@ static void at_exit(void) {
 
 /* Another thread may have held the lock as the process forked; nobody will release it in the child. */
 static void in_forked_child(void) {
-  if (current_state() == STATE_CONFIGURING && !atomic_load_explicit(&a_library_was_probed, memory_order_acquire)) {
+  if (current_state() == RDM__CONFIGURING && !atomic_load_explicit(&a_library_was_probed, memory_order_acquire)) {
     rdm__mutex_init(&runtime_lock, RDM__RANK_RUNTIME);
   } else {
-    atomic_store_explicit(&state, STATE_FORKED, memory_order_release);
+    atomic_store_explicit(&rdm__runtime_state, RDM__FORKED, memory_order_release);
   }
 }
 
@@ -87,15 +86,11 @@ static void hooks(void) {
   pthread_once(&once, install_hooks);
 }
 
-bool rdm__runtime_is_over(void) {
-  return current_state() >= STATE_SHUTTING_DOWN;
-}
-
-rdm_status rdm__runtime_check(void) {
+rdm_status rdm__runtime_check_over(void) {
   switch (current_state()) {
-    case STATE_SHUTTING_DOWN:
+    case RDM__SHUTTING_DOWN:
       return rdm__fail(RDM_ERROR_SHUTTING_DOWN, "the process is exiting; no call enters the driver any more");
-    case STATE_FORKED:
+    case RDM__FORKED:
       return rdm__fail(RDM_ERROR_FORKED,
                        "this process was forked after its parent had loaded the GPU driver, which does not survive "
                        "that; fork before first use, or exec a new program");
@@ -105,7 +100,7 @@ rdm_status rdm__runtime_check(void) {
 }
 
 rdm_status rdm__runtime_release_check(void) {
-  return current_state() == STATE_FORKED ? rdm__runtime_check() : RDM_OK;
+  return current_state() == RDM__FORKED ? rdm__runtime_check() : RDM_OK;
 }
 
 rdm_status rdm__runtime_release_status(rdm_status status) {
@@ -145,22 +140,23 @@ static rdm_status open_driver(void) {
 static rdm_status load(void) {
   hooks();
   rdm__mutex_lock(&runtime_lock);
-  int expected = STATE_CONFIGURING;
+  int expected = RDM__CONFIGURING;
   rdm_status status = RDM_OK;
-  if (atomic_compare_exchange_strong_explicit(&state, &expected, STATE_LOADING, memory_order_acq_rel,
+  if (atomic_compare_exchange_strong_explicit(&rdm__runtime_state, &expected, RDM__LOADING, memory_order_acq_rel,
                                               memory_order_acquire)) {
     status = open_driver();
     rdm__runtime_renew_exit_handler();
-    expected = STATE_LOADING;
-    atomic_compare_exchange_strong_explicit(&state, &expected, status == RDM_OK ? STATE_READY : STATE_CONFIGURING,
-                                            memory_order_acq_rel, memory_order_acquire);
+    expected = RDM__LOADING;
+    atomic_compare_exchange_strong_explicit(&rdm__runtime_state, &expected,
+                                            status == RDM_OK ? RDM__READY : RDM__CONFIGURING, memory_order_acq_rel,
+                                            memory_order_acquire);
   }
   rdm__mutex_unlock(&runtime_lock);
   return status == RDM_OK ? rdm__runtime_check() : status;
 }
 
 rdm_status rdm__runtime_enter(const rdm__driver **out_driver) {
-  if (current_state() != STATE_READY) {
+  if (current_state() != RDM__READY) {
     rdm_status status = rdm__runtime_check();
     if (status == RDM_OK) status = load();
     if (status != RDM_OK) return status;
@@ -170,7 +166,7 @@ rdm_status rdm__runtime_enter(const rdm__driver **out_driver) {
 }
 
 int32_t rdm__runtime_device_count(void) {
-  return current_state() == STATE_READY ? the_device_count : 0;
+  return current_state() == RDM__READY ? the_device_count : 0;
 }
 
 uint32_t rdm_version(void) {
@@ -207,7 +203,7 @@ rdm_status rdm_configure(const rdm_config *config) {
   }
   hooks();
   rdm__mutex_lock(&runtime_lock);
-  if (current_state() == STATE_CONFIGURING) {
+  if (current_state() == RDM__CONFIGURING) {
     snprintf(configured_driver, sizeof configured_driver, "%s", driver != NULL ? driver : "");
     configured_sim_devices = sim_devices;
   } else if ((status = rdm__runtime_check()) == RDM_OK) {

@@ -10,10 +10,32 @@
 
 #include "driver/driver.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
+/* In this order: from RDM__SHUTTING_DOWN on no call enters the driver. */
+enum { RDM__CONFIGURING, RDM__LOADING, RDM__READY, RDM__SHUTTING_DOWN, RDM__FORKED };
+
+/* Written by runtime.c alone. Hidden, so that position-independent code reads it without a detour. */
+extern _Atomic int rdm__runtime_state __attribute__((visibility("hidden")));
+
+/* Whether the driver is loaded and calls may enter it: what the paths ask that are nothing but loads. */
+static inline bool rdm__runtime_is_ready(void) {
+  return atomic_load_explicit(&rdm__runtime_state, memory_order_acquire) == RDM__READY;
+}
+
+/* True once exit handlers run, or in a forked child: a release then does nothing. */
+static inline bool rdm__runtime_is_over(void) {
+  return atomic_load_explicit(&rdm__runtime_state, memory_order_acquire) >= RDM__SHUTTING_DOWN;
+}
+
+/* Fails with what the process's state is, once it is over. */
+rdm_status rdm__runtime_check_over(void);
+
 /* Whether a call may proceed: RDM_OK, RDM_ERROR_SHUTTING_DOWN or RDM_ERROR_FORKED. Loads nothing. */
-rdm_status rdm__runtime_check(void);
+static inline rdm_status rdm__runtime_check(void) {
+  return rdm__runtime_is_over() ? rdm__runtime_check_over() : RDM_OK;
+}
 
 /* The same, and loads the driver if this is the first need of it. Called with no lock held. */
 rdm_status rdm__runtime_enter(const rdm__driver **out_driver);
@@ -26,9 +48,6 @@ void rdm__runtime_renew_exit_handler(void);
 
 /* The device count that the driver gave when it was loaded; 0 before that and once the process is over. */
 int32_t rdm__runtime_device_count(void);
-
-/* True once exit handlers run, or in a forked child: a release then does nothing. */
-bool rdm__runtime_is_over(void);
 
 /*
  * For the library's own threads, around what they call the driver for: false once exit handlers run, and then nothing

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void retire(rdm__object *object);
+static bool retire(rdm__object *object);
 static rdm__handle_table streams = RDM__HANDLE_TABLE(RDM__HANDLE_STREAM, rdm__stream, retire);
 
 static rdm__stream **bucket(rdm__device *device, int32_t index) {
@@ -43,7 +43,7 @@ static void link_stream(rdm__device *device, rdm__stream *stream) {
 }
 
 /* The last pin of an ended stream is gone: it leaves the table, and its encoder and its use of a queue end with it. */
-static void retire(rdm__object *object) {
+static bool retire(rdm__object *object) {
   rdm__stream *stream = (rdm__stream *)object;
   rdm__device *device = stream->device;
   rdm__mutex_lock(&device->streams_lock);
@@ -58,6 +58,7 @@ static void retire(rdm__object *object) {
   rdm__queue *queue = atomic_exchange_explicit(&stream->queue, NULL, memory_order_acq_rel);
   if (queue != NULL) rdm__completions_end_stream(queue);
   rdm__error_slot_abandon(&stream->error);
+  return true;
 }
 
 /* A stream that is not in the table yet. */

@@ -1,9 +1,16 @@
-/* Which encoder a stream has: made by the first call that wants it, taken away by rdm_clear_encoders. */
+/*
+ * Which encoder a stream has: made by the first call that wants it, taken away by rdm_clear_encoders.
+ *
+ * A thread remembers the encoders that it found last. What it remembers counts while both handles are open: the
+ * stream's, so that a stream that was released is told, and the encoder's, so that one that was cleared is made anew.
+ * Both are read from memory that is never given back, so nothing has to clear what a thread remembers.
+ */
 #include "device_map.h"
 #include "encoder.h"
 #include "runtime.h"
 #include "status.h"
 #include "stream.h"
+#include "thread_memory.h"
 
 /* With the stream's creation_lock held and no encoder there. */
 static rdm_status make(rdm__stream *stream, rdm_stream handle) {
@@ -14,7 +21,7 @@ static rdm_status make(rdm__stream *stream, rdm_stream handle) {
     if (status != RDM_OK) return status;
     atomic_store_explicit(&stream->queue, queue, memory_order_release);
   }
-  rdm__encoder *encoder = rdm__encoder_make(device, queue, handle, stream->index);
+  rdm__encoder *encoder = rdm__encoder_make(queue, handle);
   if (encoder == NULL) return RDM_ERROR_RESOURCE;
   rdm__mutex_lock(&device->streams_lock);
   stream->encoder = encoder;
@@ -22,29 +29,62 @@ static rdm_status make(rdm__stream *stream, rdm_stream handle) {
   return RDM_OK;
 }
 
-/* The handle of the stream's encoder; false where it has none. */
-static bool lookup(rdm__stream *stream, rdm_encoder *out_encoder) {
-  rdm__mutex_lock(&stream->device->streams_lock);
-  rdm__encoder *encoder = stream->encoder;
-  if (encoder != NULL) out_encoder->bits = rdm__encoder_bits(encoder);
-  rdm__mutex_unlock(&stream->device->streams_lock);
-  return encoder != NULL;
+typedef struct memory {
+  uint64_t stream_bits;
+  uint64_t encoder_bits;
+  rdm__stream *stream;
+  rdm__encoder *encoder;
+} memory;
+
+/* By the low bits of the stream's slot: a thread that goes around a few streams finds each of them here. */
+enum { REMEMBERED_ENCODERS = 4 };
+static _Thread_local memory remembered[REMEMBERED_ENCODERS] RDM__FAST_THREAD_LOCAL;
+
+static memory *place_of(rdm_stream handle) {
+  return &remembered[(handle.bits >> RDM__HANDLE_SLOT_SHIFT) % REMEMBERED_ENCODERS];
 }
 
-rdm_status rdm_encoder_get(rdm_stream handle, rdm_encoder *out_encoder) {
-  if (out_encoder == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_encoder is null");
+static bool is_current(const memory *memory, rdm_stream handle) {
+  return memory->stream_bits == handle.bits && handle.bits != 0 &&
+         rdm__object_is_named(&memory->stream->object, handle.bits) &&
+         rdm__object_is_named(&memory->encoder->object, memory->encoder_bits) && rdm__runtime_is_ready() &&
+         !atomic_load_explicit(&rdm__any_device_has_faulted, memory_order_acquire);
+}
+
+/* The stream's encoder, remembered by this thread; false where the stream has none. */
+static bool lookup(rdm__stream *stream, rdm_stream handle) {
+  uint64_t bits = 0;
+  rdm__mutex_lock(&stream->device->streams_lock);
+  rdm__encoder *encoder = stream->encoder;
+  if (encoder != NULL) bits = rdm__encoder_bits(encoder);
+  rdm__mutex_unlock(&stream->device->streams_lock);
+  if (encoder == NULL) return false;
+  *place_of(handle) = (memory){.stream_bits = handle.bits, .encoder_bits = bits, .stream = stream, .encoder = encoder};
+  return true;
+}
+
+__attribute__((noinline)) static rdm_status get_from_stream(rdm_stream handle, rdm_encoder *out_encoder) {
   rdm__stream *stream = NULL;
   rdm_status status = rdm__stream_pin(handle, &stream);
   if (status != RDM_OK) return status;
   status = rdm__device_check(stream->device);
-  if (status == RDM_OK && !lookup(stream, out_encoder)) {
+  if (status == RDM_OK && !lookup(stream, handle)) {
     rdm__mutex_lock(&stream->creation_lock);
     /* Another thread may have made it, and yet another cleared it: then this one makes it after all. */
-    while (status == RDM_OK && !lookup(stream, out_encoder)) status = make(stream, handle);
+    while (status == RDM_OK && !lookup(stream, handle)) status = make(stream, handle);
     rdm__mutex_unlock(&stream->creation_lock);
   }
   rdm__stream_unpin(stream);
+  if (status == RDM_OK) out_encoder->bits = place_of(handle)->encoder_bits;
   return status;
+}
+
+rdm_status rdm_encoder_get(rdm_stream handle, rdm_encoder *out_encoder) {
+  if (out_encoder == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_encoder is null");
+  const memory *memory = place_of(handle);
+  if (!is_current(memory, handle)) return get_from_stream(handle, out_encoder);
+  out_encoder->bits = memory->encoder_bits;
+  return RDM_OK;
 }
 
 /* Closes every encoder of the device under its lock, and commits what was open of them after it. */

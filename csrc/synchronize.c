@@ -25,7 +25,8 @@ rdm_status rdm_stream_finalize(rdm_stream handle) {
 }
 
 /* Commits, and records a driver event behind everything submitted so far. */
-static rdm_status mark(rdm__queue *queue, void *native_event, const rdm__wait_limit *limit, uint64_t *out_batch_count) {
+static rdm_status mark(rdm__queue *queue, const rdm__event *event, const rdm__wait_limit *limit,
+                       uint64_t *out_batch_count) {
   rdm__device *device = queue->device;
   rdm_status status = rdm__wait_for_lock(&queue->lock, device, limit, "another thread's submission to a stream");
   if (status != RDM_OK) return status;
@@ -33,7 +34,7 @@ static rdm_status mark(rdm__queue *queue, void *native_event, const rdm__wait_li
   *out_batch_count = queue->completions.batches_committed;
   status = rdm__device_bind(device);
   if (status == RDM_OK) {
-    int error = device->driver->event_record(native_event, queue->native);
+    int error = device->driver->event_record(event->native, queue->native);
     if (error != RDM_HIP_SUCCESS) {
       status = rdm__device_call_failed(device, RDM__CALL_event_record, error, "synchronizing stream %d",
                                        queue->stream_index);
@@ -45,14 +46,14 @@ static rdm_status mark(rdm__queue *queue, void *native_event, const rdm__wait_li
 
 static rdm_status synchronize_queue(rdm__queue *queue, const rdm__wait_limit *limit) {
   rdm__device *device = queue->device;
-  void *native_event = NULL;
+  rdm__event *event = NULL;
   uint64_t batch_count = 0;
-  rdm_status status = rdm__event_pool_acquire(device, RDM_EVENT_DEFAULT, &native_event);
+  rdm_status status = rdm__event_pool_acquire(device, RDM_EVENT_DEFAULT, &event);
   if (status != RDM_OK) return status;
-  status = mark(queue, native_event, limit, &batch_count);
-  if (status == RDM_OK) status = rdm__wait_native_event(device, native_event, limit, "a stream");
+  status = mark(queue, event, limit, &batch_count);
+  if (status == RDM_OK) status = rdm__wait_native_event(device, event->native, limit, "a stream");
   /* After a timeout the event is still to come; its next user records it anew. */
-  if (!rdm__device_has_faulted(device)) rdm__event_pool_release(device, RDM_EVENT_DEFAULT, native_event);
+  rdm__event_pool_release(event);
   if (status == RDM_OK) status = rdm__completions_wait(queue, batch_count, limit);
   return status;
 }

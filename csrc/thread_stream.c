@@ -10,8 +10,8 @@
 #include "runtime.h"
 #include "status.h"
 #include "stream.h"
+#include "thread_end.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 typedef struct thread_local_stream {
@@ -27,6 +27,7 @@ typedef struct resolution {
 } resolution;
 
 typedef struct thread_record {
+  rdm__thread_end_hook at_end;
   rdm_stream default_stream;
   resolution *resolutions;
   uint32_t count;
@@ -34,13 +35,10 @@ typedef struct thread_record {
 } thread_record;
 
 static _Thread_local thread_record *this_thread;
-static pthread_key_t thread_end_key;
-/* Held while the key is made, by the first thread that needs one; tried again where the process had none left. */
-static rdm__mutex thread_end_key_lock = RDM__MUTEX_INIT(RDM__RANK_LEAF);
-static atomic_bool has_thread_end_key;
 
-static void at_thread_end(void *argument) {
-  thread_record *record = argument;
+static void at_thread_end(rdm__thread_end_hook *hook) {
+  /* The hook is the record's first member. */
+  thread_record *record = (thread_record *)hook;
   this_thread = NULL;
   rdm__stream_release(record->default_stream);
   for (uint32_t i = 0; i < record->count; i++) rdm__stream_release(record->resolutions[i].stream);
@@ -48,21 +46,12 @@ static void at_thread_end(void *argument) {
   free(record);
 }
 
-static bool make_thread_end_key(void) {
-  if (atomic_load_explicit(&has_thread_end_key, memory_order_acquire)) return true;
-  rdm__mutex_lock(&thread_end_key_lock);
-  bool made = atomic_load_explicit(&has_thread_end_key, memory_order_relaxed) ||
-              pthread_key_create(&thread_end_key, at_thread_end) == 0;
-  atomic_store_explicit(&has_thread_end_key, made, memory_order_release);
-  rdm__mutex_unlock(&thread_end_key_lock);
-  return made;
-}
-
 /* The thread's record, made by its first need of one. Null, with the last error set, where that fails. */
 static thread_record *record_of_thread(void) {
   if (this_thread != NULL) return this_thread;
   thread_record *record = calloc(1, sizeof *record);
-  if (record == NULL || !make_thread_end_key() || pthread_setspecific(thread_end_key, record) != 0) {
+  if (record != NULL) record->at_end.run = at_thread_end;
+  if (record == NULL || !rdm__thread_end_add(&record->at_end)) {
     free(record);
     rdm__fail(RDM_ERROR_RESOURCE, "no memory or no thread-specific key for this thread's streams");
     return NULL;
