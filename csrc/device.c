@@ -31,6 +31,7 @@ static rdm_status set_schedule_flag(const rdm__driver *driver, int32_t index) {
 static void initialize(rdm__device *device, const rdm__driver *driver, int32_t index) {
   device->driver = driver;
   device->index = index;
+  snprintf(device->scope, sizeof device->scope, "%d", index);
   rdm__mutex_init(&device->streams_lock, RDM__RANK_STREAMS);
   rdm__mutex_init(&device->threads_lock, RDM__RANK_STREAMS);
   rdm__mutex_init(&device->queue_pool.lock, RDM__RANK_LEAF);

@@ -32,6 +32,8 @@ typedef struct rdm__device {
   rdm__object object;
   const rdm__driver *driver;
   int32_t index;
+  /* The index as text: the scope of its modules. */
+  char scope[16];
   rdm_device handle;
   rdm__device_properties properties;
   /* ---- */

@@ -12,10 +12,23 @@ static inline uint64_t rdm__hash_word(uint64_t hash, uint64_t word) {
   return hash ^ hash >> 29;
 }
 
-/* Each step is a bijection of the state for a given word, so two inputs that differ in one word never collide. */
+/*
+ * Each step is a bijection of the state for a given word, so two inputs that differ in one word never collide. Four
+ * lanes, whose multiplications do not wait for each other.
+ */
 static inline uint64_t rdm__hash_bytes(uint64_t hash, const void *bytes, size_t size) {
+  enum { LANES = 4 };
   const char *next = bytes;
   hash = rdm__hash_word(hash, size);
+  uint64_t lanes[LANES] = {hash, hash + 1, hash + 2, hash + 3};
+  for (; size >= sizeof lanes; size -= sizeof lanes, next += sizeof lanes) {
+    for (int i = 0; i < LANES; i++) {
+      uint64_t word;
+      memcpy(&word, next + (size_t)i * sizeof word, sizeof word);
+      lanes[i] = rdm__hash_word(lanes[i], word);
+    }
+  }
+  for (int i = 0; i < LANES; i++) hash = rdm__hash_word(hash, lanes[i]);
   for (; size >= sizeof(uint64_t); size -= sizeof(uint64_t), next += sizeof(uint64_t)) {
     uint64_t word;
     memcpy(&word, next, sizeof word);

@@ -85,17 +85,13 @@ static rdm_status build_module(void *context, const rdm_module_source *source, v
 /* What others build is waited for up to the limit: the code first, which threads of several devices share. */
 static rdm_status get_within(rdm__device *device, const rdm_module_source *source, const rdm__wait_limit *limit,
                              void **out_value) {
-  char scope[32];
-  snprintf(scope, sizeof scope, "%d", device->index);
   rdm_status status = RDM_OK;
   if (limit->deadline_ns != UINT64_MAX) {
     const rdm__code *code = NULL;
-    *out_value = rdm__build_cache_find(&loaded, scope, source);
-    if (*out_value != NULL) return RDM_OK;
     status = rdm__compile_until(device->driver, device->properties.architecture, source, limit->deadline_ns, &code);
   }
   if (status == RDM_OK) {
-    status = rdm__build_cache_get(&loaded, scope, source, limit->deadline_ns, build_module, device, out_value);
+    status = rdm__build_cache_get(&loaded, device->scope, source, limit->deadline_ns, build_module, device, out_value);
   }
   if (status != RDM_ERROR_TIMEOUT) return status;
   return rdm__wait_limit_reached(limit, "another thread's build of a module", device->index);
@@ -113,9 +109,11 @@ rdm_status rdm_module_get_within(rdm_device handle, const rdm_module_source *sou
   if (status == RDM_OK) status = rdm__device_check(device);
   if (status == RDM_OK) status = rdm__source_check(source);
   if (status != RDM_OK) return status;
-  rdm__wait_limit limit = rdm__wait_limit_from(timeout_ns);
-  void *value = NULL;
-  status = get_within(device, source, &limit, &value);
+  void *value = rdm__build_cache_find(&loaded, device->scope, source);
+  if (value == NULL) {
+    rdm__wait_limit limit = rdm__wait_limit_from(timeout_ns);
+    status = get_within(device, source, &limit, &value);
+  }
   if (status == RDM_OK) *out_module = ((const module *)value)->handle;
   return status;
 }

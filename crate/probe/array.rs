@@ -35,6 +35,10 @@ pub(super) enum Operation {
         input: Arc<Node>,
         factor: f32,
     },
+    AddScalar {
+        input: Arc<Node>,
+        addend: f32,
+    },
     Add {
         left: Arc<Node>,
         right: Arc<Node>,
@@ -49,7 +53,9 @@ impl Operation {
     pub(super) fn inputs(&self) -> impl Iterator<Item = &Arc<Node>> {
         let (first, second) = match self {
             Self::Arange { .. } | Self::Full { .. } | Self::Invalid { .. } => (None, None),
-            Self::MultiplyScalar { input, .. } => (Some(input), None),
+            Self::MultiplyScalar { input, .. } | Self::AddScalar { input, .. } => {
+                (Some(input), None)
+            }
             Self::Add { left, right } => (Some(left), Some(right)),
         };
         first.into_iter().chain(second)
@@ -58,7 +64,9 @@ impl Operation {
     fn into_inputs(self) -> impl Iterator<Item = Arc<Node>> {
         let (first, second) = match self {
             Self::Arange { .. } | Self::Full { .. } | Self::Invalid { .. } => (None, None),
-            Self::MultiplyScalar { input, .. } => (Some(input), None),
+            Self::MultiplyScalar { input, .. } | Self::AddScalar { input, .. } => {
+                (Some(input), None)
+            }
             Self::Add { left, right } => (Some(left), Some(right)),
         };
         first.into_iter().chain(second)
@@ -175,6 +183,12 @@ pub fn multiply_scalar(array: &Array, factor: f32) -> Array {
         None,
         Operation::MultiplyScalar { input, factor },
     )
+}
+
+/// Each element plus `addend`.
+pub fn add_scalar(array: &Array, addend: f32) -> Array {
+    let input = Arc::clone(&array.node);
+    Array::new(array.len(), None, Operation::AddScalar { input, addend })
 }
 
 /// The sums of two arrays' elements.

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::{Arc, LazyLock};
 
 use super::array::{Array, Node, Operation};
-use super::storage::{Buffer, Staging, StreamMemory, with_encoder};
+use super::storage::{Buffer, Place, Staging, StreamMemory, with_encoder};
 use crate::device::Device;
 use crate::encoder::{CopyKind, KernelArgument, LaunchConfig};
 use crate::error::{Error, Result, Status};
@@ -13,6 +13,8 @@ use crate::stream::Stream;
 
 const THREADS_IN_A_BLOCK: u32 = 256;
 /// The kernels count elements in 32 bits, with room for the last block.
+/// Up to here the last kernel writes to host memory faster than the result is copied there.
+const MOST_BYTES_WRITTEN_TO_HOST: usize = 64 * 1024;
 const MOST_ELEMENTS: usize = (u32::MAX - THREADS_IN_A_BLOCK) as usize;
 
 static SOURCE: LazyLock<ModuleSource> = LazyLock::new(|| {
@@ -45,7 +47,7 @@ pub(super) fn settle<T>(stream: &Stream, result: Result<T>) -> Result<T> {
 /// those of the launches ([`Status::Launch`], [`Status::Compile`], [`Status::OutOfMemory`]); those of
 /// [`Stream::synchronize`]. The array stays as it was, and a later call tries again.
 pub fn try_eval(array: &Array) -> Result<()> {
-    evaluate(&array.node)?;
+    evaluate(&array.node, Place::Device)?;
     let stream = value(&array.node)?.stream();
     settle(stream, stream.synchronize(None))
 }
@@ -56,7 +58,12 @@ pub fn try_eval(array: &Array) -> Result<()> {
 ///
 /// As [`try_eval`].
 pub fn array_to_raw_bytes(array: &Array) -> Result<Vec<u8>> {
-    evaluate(&array.node)?;
+    let place = if array.len() * size_of::<f32>() <= MOST_BYTES_WRITTEN_TO_HOST {
+        Place::Host
+    } else {
+        Place::Device
+    };
+    evaluate(&array.node, place)?;
     let buffer = value(&array.node)?;
     let stream = buffer.stream();
     settle(stream, read_back(buffer, array.len() * size_of::<f32>()))
@@ -67,6 +74,13 @@ pub(super) fn read_back(buffer: &Buffer, size_bytes: usize) -> Result<Vec<u8>> {
     if size_bytes == 0 {
         stream.synchronize(None)?;
         return Ok(Vec::new());
+    }
+    if let Some(host) = buffer.host_memory() {
+        stream.synchronize(None)?;
+        // SAFETY: the buffer has that many bytes, which are computed by now, and while it is borrowed
+        // nothing else writes to them.
+        let bytes = unsafe { std::slice::from_raw_parts(host.as_ptr().cast::<u8>(), size_bytes) };
+        return Ok(bytes.to_vec());
     }
     let staging = Staging::take(stream.device_index(), size_bytes)?;
     let copied = with_encoder(stream, |encoder| {
@@ -99,8 +113,9 @@ fn value(node: &Node) -> Result<&Buffer> {
         .ok_or_else(|| Error::new(Status::InvalidArgument, "the array has not been evaluated"))
 }
 
-/// Submits what the node and its inputs need, each once, inputs first.
-fn evaluate(root: &Arc<Node>) -> Result<()> {
+/// Submits what the node and its inputs need, each once, inputs first. The place is for the node's own
+/// elements; its inputs' are on the device.
+fn evaluate(root: &Arc<Node>, place: Place) -> Result<()> {
     if root.value.get().is_some() {
         return Ok(());
     }
@@ -128,18 +143,23 @@ fn evaluate(root: &Arc<Node>) -> Result<()> {
             (None, Some(memory)) => Arc::clone(memory),
             (None, None) => Arc::clone(default_memory.insert(default()?)),
         };
-        settle(&memory.stream, compute(node, &memory))?;
+        let place = if Arc::ptr_eq(node, root) {
+            place
+        } else {
+            Place::Device
+        };
+        settle(&memory.stream, compute(node, &memory, place))?;
         pending.pop();
     }
     Ok(())
 }
 
 /// Submits one node whose inputs have been.
-fn compute(node: &Node, memory: &Arc<StreamMemory>) -> Result<()> {
+fn compute(node: &Node, memory: &Arc<StreamMemory>, place: Place) -> Result<()> {
     let mut operation = node.operation();
     // None: another thread has computed it meanwhile.
     if let Some(to_do) = operation.as_ref() {
-        let buffer = submit(node.len, to_do, memory)?;
+        let buffer = submit(node.len, to_do, memory, place)?;
         let _ = node.value.set(buffer);
         let done = operation.take();
         drop(operation);
@@ -149,7 +169,12 @@ fn compute(node: &Node, memory: &Arc<StreamMemory>) -> Result<()> {
     Ok(())
 }
 
-fn submit(len: usize, operation: &Operation, memory: &Arc<StreamMemory>) -> Result<Buffer> {
+fn submit(
+    len: usize,
+    operation: &Operation,
+    memory: &Arc<StreamMemory>,
+    place: Place,
+) -> Result<Buffer> {
     if let Operation::Invalid { message } = operation {
         return Err(Error::new(Status::InvalidArgument, message.as_str()));
     }
@@ -160,7 +185,7 @@ fn submit(len: usize, operation: &Operation, memory: &Arc<StreamMemory>) -> Resu
         ));
     }
     let device = Device::get(memory.stream.device_index())?;
-    let output = Buffer::new(memory, device, len * size_of::<f32>())?;
+    let output = Buffer::new(memory, device, len * size_of::<f32>(), place)?;
     for input in operation.inputs() {
         value(input)?.make_readable(memory)?;
     }
@@ -202,6 +227,18 @@ fn submit(len: usize, operation: &Operation, memory: &Arc<StreamMemory>) -> Resu
                 KernelArgument::new(&pointer),
                 KernelArgument::new(&value(input)?.as_ptr()),
                 KernelArgument::new(factor),
+                KernelArgument::new(&count),
+            ],
+        ),
+        Operation::AddScalar { input, addend } => launch(
+            memory,
+            device,
+            c"probe_add_scalar",
+            count,
+            &[
+                KernelArgument::new(&pointer),
+                KernelArgument::new(&value(input)?.as_ptr()),
+                KernelArgument::new(addend),
                 KernelArgument::new(&count),
             ],
         ),

@@ -1,7 +1,7 @@
 //! What a GPU should refuse, what faults it, and many compiles at once.
 
 use super::evaluate::{kernel, read_back, settle};
-use super::storage::{Buffer, StreamMemory, with_encoder};
+use super::storage::{Buffer, Place, StreamMemory, with_encoder};
 use crate::device::Device;
 use crate::encoder::{KernelArgument, LaunchConfig};
 use crate::error::{Error, Result, Status};
@@ -18,7 +18,7 @@ pub fn oversized_block() -> Result<()> {
     let stream = &memory.stream;
     let device = Device::get(stream.device_index())?;
     let kernel = kernel(device, c"probe_full")?;
-    let buffer = Buffer::new(&memory, device, size_of::<f32>())?;
+    let buffer = Buffer::new(&memory, device, size_of::<f32>(), Place::Device)?;
     let (pointer, value, count) = (buffer.as_ptr(), 0.0f32, 0u32);
     let arguments = [
         KernelArgument::new(&pointer),
@@ -45,7 +45,7 @@ pub fn out_of_bounds_write() -> Result<()> {
     let stream = &memory.stream;
     let device = Device::get(stream.device_index())?;
     let kernel = kernel(device, c"probe_write_at")?;
-    let buffer = Buffer::new(&memory, device, size_of::<f32>())?;
+    let buffer = Buffer::new(&memory, device, size_of::<f32>(), Place::Device)?;
     let (pointer, offset_bytes) = (buffer.as_ptr(), 1u64 << 40);
     let arguments = [
         KernelArgument::new(&pointer),
@@ -77,7 +77,7 @@ pub fn jit_probe(id: u64) -> Result<u64> {
     let stream = &memory.stream;
     let device = Device::get(stream.device_index())?;
     let kernel = Module::get(device, &source)?.kernel("jit_probe")?;
-    let buffer = Buffer::new(&memory, device, size_of::<u64>())?;
+    let buffer = Buffer::new(&memory, device, size_of::<u64>(), Place::Device)?;
     let pointer = buffer.as_ptr();
     let arguments = [KernelArgument::new(&pointer)];
     let bytes = with_encoder(stream, |encoder| {

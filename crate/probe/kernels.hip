@@ -15,6 +15,11 @@ extern "C" __global__ void probe_multiply_scalar(float *out, const float *in, fl
   if (i < n) out[i] = in[i] * factor;
 }
 
+extern "C" __global__ void probe_add_scalar(float *out, const float *in, float addend, unsigned int n) {
+  unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = in[i] + addend;
+}
+
 extern "C" __global__ void probe_add(float *out, const float *left, const float *right, unsigned int n) {
   unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = left[i] + right[i];

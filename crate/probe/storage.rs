@@ -1,4 +1,4 @@
-//! Device memory in stream order: each stream's idle blocks, and the blocks that arrays are in.
+//! The arrays' memory, in stream order: each stream's idle blocks, and the blocks that arrays are in.
 //!
 //! A block that was last used on a stream is free for that stream's next work at once, since the
 //! stream runs in order; so allocating costs no driver call in the steady state, and nothing waits
@@ -50,17 +50,61 @@ fn join(stream: &Stream, other: &Stream) -> Result<()> {
     with_encoder(stream, |encoder| encoder.wait_event(&event))
 }
 
+/// Where an array's elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Device,
+    /// In pinned host memory, which kernels read and write as well, more slowly.
+    Host,
+}
+
+/// Memory for arrays.
+enum Block {
+    Device(DeviceMemory),
+    Host(HostMemory),
+}
+
+impl Block {
+    fn new(device: Device, size_bytes: usize, place: Place) -> Result<Self> {
+        Ok(match place {
+            Place::Device => Self::Device(DeviceMemory::new(device, size_bytes)?),
+            Place::Host => Self::Host(HostMemory::new(device, size_bytes)?),
+        })
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Device(_) => Place::Device,
+            Self::Host(_) => Place::Host,
+        }
+    }
+
+    fn size_bytes(&self) -> usize {
+        match self {
+            Self::Device(memory) => memory.size_bytes(),
+            Self::Host(memory) => memory.size_bytes(),
+        }
+    }
+
+    fn as_ptr(&self) -> *mut std::ffi::c_void {
+        match self {
+            Self::Device(memory) => memory.as_ptr(),
+            Self::Host(memory) => memory.as_ptr(),
+        }
+    }
+}
+
 /// A stream, and the blocks that are free for its next work.
 pub(super) struct StreamMemory {
     pub(super) stream: Stream,
     raw: sys::rdm_stream,
-    idle: Mutex<Vec<DeviceMemory>>,
+    idle: Mutex<Vec<Block>>,
 }
 
 /// What is left of a stream's memory when nobody uses it there any more.
 struct Retired {
     stream: Stream,
-    blocks: Vec<DeviceMemory>,
+    blocks: Vec<Block>,
 }
 
 /// By device index. Filled without a driver call, so that a thread may end at any time.
@@ -125,8 +169,8 @@ impl StreamMemory {
         Ok(memory)
     }
 
-    /// A block of at least this size, on the stream's device.
-    pub(super) fn allocate(&self, device: Device, size_bytes: usize) -> Result<DeviceMemory> {
+    /// A block of at least this size, for the stream's device.
+    fn allocate(&self, device: Device, size_bytes: usize, place: Place) -> Result<Block> {
         let size_bytes = size_bytes
             .max(SMALLEST_BLOCK_BYTES)
             .checked_next_power_of_two()
@@ -137,21 +181,21 @@ impl StreamMemory {
                 )
             })?;
         loop {
-            if let Some(block) = self.take_idle(size_bytes) {
+            if let Some(block) = self.take_idle(size_bytes, place) {
                 return Ok(block);
             }
             if !self.adopt_retired() {
-                return DeviceMemory::new(device, size_bytes);
+                return Block::new(device, size_bytes, place);
             }
         }
     }
 
-    fn take_idle(&self, size_bytes: usize) -> Option<DeviceMemory> {
+    fn take_idle(&self, size_bytes: usize, place: Place) -> Option<Block> {
         let mut idle = lock(&self.idle);
-        let place = idle
+        let found = idle
             .iter()
-            .rposition(|block| block.size_bytes() == size_bytes)?;
-        Some(idle.swap_remove(place))
+            .rposition(|block| block.size_bytes() == size_bytes && block.place() == place)?;
+        Some(idle.swap_remove(found))
     }
 
     /// Takes over the blocks of a stream that nobody uses here any more. False where there is none.
@@ -181,7 +225,7 @@ impl StreamMemory {
     }
 
     /// Takes a block back whose last use was on this stream, or is waited for by it.
-    fn give_back(&self, block: DeviceMemory) {
+    fn give_back(&self, block: Block) {
         let mut idle = lock(&self.idle);
         if idle.len() < IDLE_BLOCKS_OF_A_STREAM {
             idle.push(block);
@@ -212,7 +256,7 @@ impl Drop for StreamMemory {
 /// The memory of an evaluated array. Free for other work of its stream once it is dropped.
 pub(super) struct Buffer {
     /// None for an array without elements, and once the drop has taken it.
-    memory: Option<DeviceMemory>,
+    memory: Option<Block>,
     home: Arc<StreamMemory>,
     /// Recorded on the array's stream, after it was computed, when another stream first asks.
     computed: OnceLock<Event>,
@@ -222,11 +266,16 @@ pub(super) struct Buffer {
 
 impl Buffer {
     /// Memory for an array that is computed on this stream.
-    pub(super) fn new(home: &Arc<StreamMemory>, device: Device, size_bytes: usize) -> Result<Self> {
+    pub(super) fn new(
+        home: &Arc<StreamMemory>,
+        device: Device,
+        size_bytes: usize,
+        place: Place,
+    ) -> Result<Self> {
         let memory = if size_bytes == 0 {
             None
         } else {
-            Some(home.allocate(device, size_bytes)?)
+            Some(home.allocate(device, size_bytes, place)?)
         };
         Ok(Self {
             memory,
@@ -241,11 +290,19 @@ impl Buffer {
         &self.home.stream
     }
 
-    /// The address on the device; null where there is no element.
+    /// The address that kernels use; null where there is no element.
     pub(super) fn as_ptr(&self) -> *mut std::ffi::c_void {
         self.memory
             .as_ref()
-            .map_or(std::ptr::null_mut(), DeviceMemory::as_ptr)
+            .map_or(std::ptr::null_mut(), Block::as_ptr)
+    }
+
+    /// The memory where it is the host's, to be read once the stream has got there.
+    pub(super) fn host_memory(&self) -> Option<&HostMemory> {
+        match &self.memory {
+            Some(Block::Host(memory)) => Some(memory),
+            _ => None,
+        }
     }
 
     /// Makes it good to be read by what `reader` submits next.
