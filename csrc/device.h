@@ -11,6 +11,7 @@
 #include "handle.h"
 #include "lock.h"
 #include "pointer_stack.h"
+#include "stream_table.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -18,9 +19,8 @@
 typedef struct rdm__completion_worker rdm__completion_worker;
 typedef struct rdm__poller rdm__poller;
 typedef struct rdm__queue rdm__queue;
-typedef struct rdm__stream rdm__stream;
 
-enum { RDM__STREAM_BUCKETS = 256, RDM__EVENT_KINDS = 2 };
+enum { RDM__EVENT_KINDS = 2 };
 
 /* Driver objects that wait to be used again. The lock is a leaf: none is made or destroyed under it. */
 typedef struct rdm__pool {
@@ -45,7 +45,7 @@ typedef struct rdm__device {
 
   /* stream.c: the streams by index, and each one's encoder. */
   rdm__mutex streams_lock;
-  rdm__stream *streams[RDM__STREAM_BUCKETS];
+  rdm__stream_table streams;
   int32_t next_stream_index;
 
   /* event_pool.c, by the flags of the events; queue.c. */

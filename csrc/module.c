@@ -18,9 +18,9 @@ typedef struct module {
   void *native;
   char *name;
   rdm_module handle;
-  /* The latest first. Published whole, with release, and never removed, so that a lookup takes no lock. */
-  _Atomic(rdm__kernel *) kernels;
-  /* Held while the driver is asked for a kernel that is not in the list. */
+  /* A lookup takes no lock. */
+  rdm__kernel_table kernels;
+  /* Held while the driver is asked for a kernel that is not in the table. */
   rdm__mutex kernels_lock;
 } module;
 
@@ -55,7 +55,6 @@ static rdm_status load(rdm__device *device, const char *name, const void *code, 
   }
   made->device = device;
   made->name = kept_name;
-  atomic_store_explicit(&made->kernels, NULL, memory_order_relaxed);
   if (made->kernels_lock.rank == 0) rdm__mutex_init(&made->kernels_lock, RDM__RANK_KERNELS);
   made->handle.bits = rdm__handle_open(&modules, &made->object);
   *out_module = made;
@@ -133,12 +132,6 @@ rdm_status rdm_module_load(rdm_device handle, const char *name, const void *code
   return status;
 }
 
-static rdm__kernel *find_kernel(const module *module, const char *name) {
-  rdm__kernel *kernel = atomic_load_explicit(&module->kernels, memory_order_acquire);
-  while (kernel != NULL && strcmp(kernel->name, name) != 0) kernel = kernel->next;
-  return kernel;
-}
-
 /* Asks the driver what the kernel takes. False where memory ran out. */
 static bool read_arguments(rdm__kernel *kernel) {
   const rdm__driver *driver = kernel->device->driver;
@@ -171,7 +164,7 @@ static rdm__kernel *make_kernel(rdm__device *device, const char *name, void *nat
   return NULL;
 }
 
-/* With kernels_lock held and the kernel not in the list. */
+/* With kernels_lock held and the kernel not in the table. */
 static rdm_status add_kernel(module *module, const char *name, rdm__kernel **out_kernel) {
   rdm__device *device = module->device;
   rdm_status status = rdm__device_bind(device);
@@ -182,13 +175,12 @@ static rdm_status add_kernel(module *module, const char *name, rdm__kernel **out
     return rdm__device_call_failed(device, RDM__CALL_module_get_function, error, "kernel %.400s of module %.400s", name,
                                    module->name);
   }
-  rdm__kernel *kernel = make_kernel(device, name, native);
+  rdm__kernel *kernel = rdm__kernel_table_reserve(&module->kernels) ? make_kernel(device, name, native) : NULL;
   if (kernel == NULL) {
     return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for kernel %.400s of module %.400s", name, module->name);
   }
-  kernel->next = atomic_load_explicit(&module->kernels, memory_order_relaxed);
   rdm__handle_open(&kernels, &kernel->object);
-  atomic_store_explicit(&module->kernels, kernel, memory_order_release);
+  rdm__kernel_table_add(&module->kernels, kernel);
   *out_kernel = kernel;
   return RDM_OK;
 }
@@ -203,10 +195,10 @@ rdm_status rdm_module_get_kernel(rdm_module handle, const char *name, rdm_kernel
   if (status != RDM_OK) return status;
   module *module_of_kernel = (module *)object;
   status = rdm__device_check(module_of_kernel->device);
-  rdm__kernel *kernel = find_kernel(module_of_kernel, name);
+  rdm__kernel *kernel = rdm__kernel_table_find(&module_of_kernel->kernels, name);
   if (status == RDM_OK && kernel == NULL) {
     rdm__mutex_lock(&module_of_kernel->kernels_lock);
-    kernel = find_kernel(module_of_kernel, name);
+    kernel = rdm__kernel_table_find(&module_of_kernel->kernels, name);
     if (kernel == NULL) status = add_kernel(module_of_kernel, name, &kernel);
     rdm__mutex_unlock(&module_of_kernel->kernels_lock);
   }

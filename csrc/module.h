@@ -9,8 +9,9 @@
 #define RDM_MODULE_H
 
 #include "device.h"
+#include "kernel_table.h"
 
-typedef struct rdm__kernel {
+struct rdm__kernel {
   rdm__object object;
   rdm__device *device;
   void *native;
@@ -19,8 +20,7 @@ typedef struct rdm__kernel {
   /* One for each argument, -1 where the driver can not tell; null where it can not even count them. */
   int *argument_sizes;
   char *name;
-  struct rdm__kernel *next;
-} rdm__kernel;
+};
 
 /* The kernel of a handle, which is never closed, so that it needs no pin. */
 rdm_status rdm__kernel_from_handle(rdm_kernel handle, rdm__kernel **out_kernel);

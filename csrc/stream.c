@@ -12,34 +12,16 @@
 static bool retire(rdm__object *object);
 static rdm__handle_table streams = RDM__HANDLE_TABLE(RDM__HANDLE_STREAM, rdm__stream, retire);
 
-static rdm__stream **bucket(rdm__device *device, int32_t index) {
-  return &device->streams[(uint32_t)index % RDM__STREAM_BUCKETS];
-}
-
-/* With streams_lock held. One that is closed and about to leave the table does not count. */
-static rdm__stream *find(rdm__device *device, int32_t index) {
-  rdm__stream *stream = *bucket(device, index);
-  while (stream != NULL && (stream->index != index || rdm__object_is_closed(&stream->object))) stream = stream->next;
-  return stream;
-}
-
 /*
  * With streams_lock held: the handle of the open stream with this index. Pinned while its word is read, since another
  * thread may be dropping the last pin, and the word is then that of a handle yet to come.
  */
 static bool find_handle(rdm__device *device, int32_t index, rdm_stream *out_handle, rdm__stream **out_pinned) {
-  rdm__stream *stream = find(device, index);
+  rdm__stream *stream = rdm__stream_table_find(&device->streams, index);
   if (stream == NULL || !rdm__object_pin(&stream->object)) return false;
   out_handle->bits = rdm__handle_of(&streams, &stream->object);
   *out_pinned = stream;
   return true;
-}
-
-/* With streams_lock held. */
-static void link_stream(rdm__device *device, rdm__stream *stream) {
-  rdm__stream **head = bucket(device, stream->index);
-  stream->next = *head;
-  *head = stream;
 }
 
 /* The last pin of an ended stream is gone: it leaves the table, and its encoder and its use of a queue end with it. */
@@ -47,9 +29,7 @@ static bool retire(rdm__object *object) {
   rdm__stream *stream = (rdm__stream *)object;
   rdm__device *device = stream->device;
   rdm__mutex_lock(&device->streams_lock);
-  rdm__stream **place = bucket(device, stream->index);
-  while (*place != stream) place = &(*place)->next;
-  *place = stream->next;
+  rdm__stream_table_remove(&device->streams, stream);
   rdm__encoder *closed = NULL;
   if (stream->encoder != NULL) rdm__encoder_close(stream->encoder, &closed);
   stream->encoder = NULL;
@@ -94,11 +74,10 @@ rdm_status rdm__streams_pin_all(rdm__device *device, rdm__stream ***out_streams,
     size_t count = 0;
     size_t open = 0;
     rdm__mutex_lock(&device->streams_lock);
-    for (int i = 0; i < RDM__STREAM_BUCKETS; i++) {
-      for (rdm__stream *stream = device->streams[i]; stream != NULL; stream = stream->next) {
-        open++;
-        if (count < capacity && rdm__object_pin(&stream->object)) pinned[count++] = stream;
-      }
+    rdm__stream *stream = NULL;
+    while ((stream = rdm__stream_table_next(&device->streams, stream)) != NULL) {
+      open++;
+      if (count < capacity && rdm__object_pin(&stream->object)) pinned[count++] = stream;
     }
     rdm__mutex_unlock(&device->streams_lock);
     if (open <= capacity) {
@@ -185,8 +164,8 @@ rdm_status rdm_stream_create(int32_t device_index, rdm_stream *out_stream) {
   do {
     stream->index = device->next_stream_index;
     device->next_stream_index = stream->index == INT32_MAX ? 0 : stream->index + 1;
-  } while (find(device, stream->index) != NULL);
-  link_stream(device, stream);
+  } while (rdm__stream_table_find(&device->streams, stream->index) != NULL);
+  rdm__stream_table_insert(&device->streams, stream);
   out_stream->bits = rdm__handle_open(&streams, &stream->object);
   rdm__mutex_unlock(&device->streams_lock);
   return RDM_OK;
@@ -200,7 +179,7 @@ static rdm_status register_stream(rdm__device *device, int32_t stream_index, rdm
   rdm__stream *found = NULL;
   rdm__mutex_lock(&device->streams_lock);
   if (!find_handle(device, stream_index, out_stream, &found)) {
-    link_stream(device, made);
+    rdm__stream_table_insert(&device->streams, made);
     out_stream->bits = rdm__handle_open(&streams, &made->object);
   }
   rdm__mutex_unlock(&device->streams_lock);

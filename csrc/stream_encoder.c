@@ -92,12 +92,11 @@ static void clear_device(rdm__device *device, void *context) {
   (void)context;
   rdm__encoder *closed = NULL;
   rdm__mutex_lock(&device->streams_lock);
-  for (int i = 0; i < RDM__STREAM_BUCKETS; i++) {
-    for (rdm__stream *stream = device->streams[i]; stream != NULL; stream = stream->next) {
-      if (stream->encoder == NULL) continue;
-      rdm__encoder_close(stream->encoder, &closed);
-      stream->encoder = NULL;
-    }
+  rdm__stream *stream = NULL;
+  while ((stream = rdm__stream_table_next(&device->streams, stream)) != NULL) {
+    if (stream->encoder == NULL) continue;
+    rdm__encoder_close(stream->encoder, &closed);
+    stream->encoder = NULL;
   }
   rdm__mutex_unlock(&device->streams_lock);
   rdm__encoders_finish_closing(closed);

@@ -7,6 +7,7 @@
 #include "device_map.h"
 #include "handle.h"
 #include "lock.h"
+#include "resolutions.h"
 #include "runtime.h"
 #include "status.h"
 #include "stream.h"
@@ -21,17 +22,15 @@ typedef struct thread_local_stream {
 
 static rdm__handle_table handles = RDM__HANDLE_TABLE(RDM__HANDLE_THREAD_LOCAL_STREAM, thread_local_stream, NULL);
 
-typedef struct resolution {
-  rdm_thread_local_stream handle;
-  rdm_stream stream;
-} resolution;
+/* How many handles have ended: a thread looks for what it resolved from such when there are more of them. */
+static _Atomic uint64_t ended_handles;
 
 typedef struct thread_record {
   rdm__thread_end_hook at_end;
   rdm_stream default_stream;
-  resolution *resolutions;
-  uint32_t count;
-  uint32_t capacity;
+  rdm__resolutions resolutions;
+  /* What ended_handles was as the thread last looked. */
+  uint64_t ended_handles;
 } thread_record;
 
 static _Thread_local thread_record *this_thread;
@@ -41,8 +40,8 @@ static void at_thread_end(rdm__thread_end_hook *hook) {
   thread_record *record = (thread_record *)hook;
   this_thread = NULL;
   rdm__stream_release(record->default_stream);
-  for (uint32_t i = 0; i < record->count; i++) rdm__stream_release(record->resolutions[i].stream);
-  free(record->resolutions);
+  for (uint32_t i = 0; i < record->resolutions.count; i++) rdm__stream_release(record->resolutions.items[i].stream);
+  rdm__resolutions_free(&record->resolutions);
   free(record);
 }
 
@@ -138,6 +137,8 @@ rdm_status rdm_thread_local_stream_release(rdm_thread_local_stream handle) {
   } else if (!rdm__object_close(&handles, &stream->object)) {
     status = rdm__fail(RDM_ERROR_STALE_HANDLE, "the thread-local stream handle %#llx was released by another thread",
                        (unsigned long long)handle.bits);
+  } else {
+    atomic_fetch_add_explicit(&ended_handles, 1, memory_order_release);
   }
   rdm__object_unpin(&handles, &stream->object);
   return status;
@@ -153,35 +154,34 @@ rdm_status rdm_thread_local_stream_get_device_index(rdm_thread_local_stream hand
   return RDM_OK;
 }
 
-/* Releases what the thread resolved from handles that have since ended. */
-static void sweep(thread_record *record) {
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < record->count; i++) {
-    rdm__object *object = NULL;
-    if (rdm__handle_try_pin(&handles, record->resolutions[i].handle.bits, &object) == RDM_OK) {
-      rdm__object_unpin(&handles, object);
-      record->resolutions[kept++] = record->resolutions[i];
-    } else {
-      rdm__stream_release(record->resolutions[i].stream);
-    }
+/* Releases the stream of a resolution whose handle has ended. */
+static bool release_if_ended(const rdm__resolution *item) {
+  rdm__object *object = NULL;
+  if (rdm__handle_try_pin(&handles, item->handle.bits, &object) == RDM_OK) {
+    rdm__object_unpin(&handles, object);
+    return false;
   }
-  record->count = kept;
+  rdm__stream_release(item->stream);
+  return true;
+}
+
+static void release_ended(thread_record *record) {
+  uint64_t ended = atomic_load_explicit(&ended_handles, memory_order_acquire);
+  if (ended == record->ended_handles) return;
+  record->ended_handles = ended;
+  rdm__resolutions_drop(&record->resolutions, release_if_ended);
 }
 
 static rdm_status resolve_anew(thread_record *record, rdm_thread_local_stream handle, int32_t device_index,
                                rdm_stream *out_stream) {
-  sweep(record);
-  if (record->count == record->capacity) {
-    uint32_t capacity = record->capacity == 0 ? 4 : record->capacity * 2;
-    resolution *resolutions = realloc(record->resolutions, capacity * sizeof *resolutions);
-    if (resolutions == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for one more thread-local stream");
-    record->resolutions = resolutions;
-    record->capacity = capacity;
+  release_ended(record);
+  if (!rdm__resolutions_reserve(&record->resolutions)) {
+    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for one more thread-local stream");
   }
   rdm_stream stream = {0};
   rdm_status status = rdm_stream_create(device_index, &stream);
   if (status != RDM_OK) return status;
-  record->resolutions[record->count++] = (resolution){.handle = handle, .stream = stream};
+  rdm__resolutions_add(&record->resolutions, handle, stream);
   *out_stream = stream;
   return RDM_OK;
 }
@@ -195,11 +195,10 @@ rdm_status rdm_thread_local_stream_resolve(rdm_thread_local_stream handle, rdm_s
   rdm__object_unpin(&handles, &stream->object);
   thread_record *record = record_of_thread();
   if (record == NULL) return RDM_ERROR_RESOURCE;
-  for (uint32_t i = 0; i < record->count; i++) {
-    if (record->resolutions[i].handle.bits == handle.bits) {
-      *out_stream = record->resolutions[i].stream;
-      return RDM_OK;
-    }
+  const rdm_stream *resolved = rdm__resolutions_find(&record->resolutions, handle);
+  if (resolved != NULL) {
+    *out_stream = *resolved;
+    return RDM_OK;
   }
   return resolve_anew(record, handle, device_index, out_stream);
 }

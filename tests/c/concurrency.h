@@ -23,5 +23,6 @@ extern const test_case closing_tests[];
 extern const test_body closing_bodies[];
 extern const test_case fork_tests[];
 extern const test_body fork_bodies[];
+extern const test_case many_tests[];
 
 #endif
