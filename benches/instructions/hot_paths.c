@@ -68,7 +68,11 @@ static const rdm_launch_config launch_config = {
     .struct_size = sizeof launch_config, .grid = {1, 1, 1}, .block = {256, 1, 1}};
 
 /* The two are alike, and have to stay two functions under the names that they have. */
+#ifdef __clang__
+#define SEPARATE __attribute__((noinline))
+#else
 #define SEPARATE __attribute__((noinline, noclone, no_icf))
+#endif
 
 #define LOOP(name, call, wanted)                    \
   rdm_device a_device = {0};                        \

@@ -1,0 +1,19 @@
+/* Memory and cost against how much there is of each thing, on the simulated driver. `growth full` takes minutes. */
+#include "measure.h"
+#include "series.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int main(int argument_count, char **arguments) {
+  const rdm_config config = {.struct_size = sizeof config, .driver = "sim", .sim_device_count = 64};
+  growth_check(rdm_configure(&config), "choosing the driver");
+  rdm_set_log_handler(NULL, NULL, RDM_LOG_ERROR);
+  growth_devices();
+  growth_streams();
+  growth_events(argument_count > 1 && strcmp(arguments[1], "full") == 0);
+  growth_handles();
+  /* Last: what a thousand threads leave behind in the C library's allocator is not the library's. */
+  growth_threads();
+  return EXIT_SUCCESS;
+}
