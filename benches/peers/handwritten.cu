@@ -44,8 +44,7 @@ static void evaluate(peers::worker &worker) {
   float *values = nullptr, *host = nullptr;
   check(cudaMalloc(reinterpret_cast<void **>(&values), size), "allocating device memory");
   check(cudaMallocHost(reinterpret_cast<void **>(&host), size), "allocating host memory");
-  worker.start();
-  while (worker.more()) {
+  auto once = [&] {
     arange_kernel<<<1, peers::value_count, 0, stream>>>(values, 0.0f, 1.0f);
     check(cudaGetLastError(), "launching arange");
     multiply_kernel<<<1, peers::value_count, 0, stream>>>(values, 2.0f);
@@ -59,7 +58,11 @@ static void evaluate(peers::worker &worker) {
     }
     check(state, "asking for an event");
     worker.wrong += peers::wrong_values(host);
-  }
+  };
+  /* The runtime loads a kernel with its first launch. */
+  once();
+  worker.start();
+  while (worker.more()) once();
   worker.stop();
   check(cudaFreeHost(host), "freeing host memory");
   check(cudaFree(values), "freeing device memory");
@@ -70,11 +73,13 @@ static void evaluate(peers::worker &worker) {
 static void launch_empty(peers::worker &worker) {
   use_device_0();
   cudaStream_t stream = new_stream();
-  worker.start();
-  while (worker.more()) {
+  auto once = [&] {
     empty_kernel<<<1, 1, 0, stream>>>();
     check(cudaGetLastError(), "launching the empty kernel");
-  }
+  };
+  once();
+  worker.start();
+  while (worker.more()) once();
   check(cudaStreamSynchronize(stream), "waiting for the stream");
   worker.stop();
   check(cudaStreamDestroy(stream), "ending the stream");

@@ -2,6 +2,7 @@
 """Runs the peers in turn, in rounds, and puts their figures side by side.
 
 peers.py --out FILE [--rounds N] [--seconds S] [--threads N,N] [--skipped NAME=WHY]... NAME=PROGRAM...
+peers.py --markdown FILE     the tables of an earlier run's FILE, for docs/performance.md
 
 Every program prints one line of JSON for each measurement and takes --seconds and --threads; exit status 77 says that
 it has nothing to measure here. The first program named is the one that the others are compared with.
@@ -60,38 +61,39 @@ def describe_machine():
 
 
 def run_peer(name, program, arguments):
-    """The peer's measurements of one round, and why there are none."""
+    """The peer's measurements of one round, why there are none, and how many wrong values a run that failed read."""
     try:
         done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
-        return [], f"FAILED: took longer than {LIMIT_S} s"
+        return [], f"FAILED: took longer than {LIMIT_S} s", 0
     except OSError as error:
-        return [], f"FAILED: {error}"
+        return [], f"FAILED: {error}", 0
     tail = done.stderr.strip().splitlines()[-1:] or ["no message"]
     if done.returncode == NOTHING_TO_MEASURE:
-        return [], tail[0]
+        return [], tail[0], 0
     rows = []
     for line in done.stdout.splitlines():
         try:
             rows.append(json.loads(line))
         except ValueError:
-            return [], f"FAILED: printed a line that is no JSON: {line[:80]}"
+            return [], f"FAILED: printed a line that is no JSON: {line[:80]}", 0
     if done.returncode != 0:
         # What was wrong is kept, so that it is counted; the figures of such a run are not used.
         wrong = sum(row.get("wrong", 0) for row in rows)
-        return [], f"FAILED with status {done.returncode}, {wrong} wrong values: {tail[0]}"
-    return rows, ""
+        return [], f"FAILED with status {done.returncode}, {wrong} wrong values: {tail[0]}", wrong
+    return rows, "", 0
 
 
 def collect(peers, rounds, arguments):
-    samples, missing = {}, {}
+    samples, missing, all_wrong = {}, {}, 0
     for number in range(rounds):
         # Each round begins with another peer, so that none always has the machine as another left it.
         turn = number % len(peers)
         for name, program in peers[turn:] + peers[:turn]:
             if name in missing:
                 continue
-            rows, why = run_peer(name, program, arguments)
+            rows, why, wrong = run_peer(name, program, arguments)
+            all_wrong += wrong
             if why:
                 missing[name] = why
                 samples = {key: value for key, value in samples.items() if key[0] != name}
@@ -99,7 +101,7 @@ def collect(peers, rounds, arguments):
             for row in rows:
                 samples.setdefault((name, row["name"], row["threads"]), []).append(row)
         print(f"round {number + 1} of {rounds} done", file=sys.stderr)
-    return samples, missing
+    return samples, missing, all_wrong
 
 
 def summarize(samples):
@@ -152,7 +154,34 @@ def print_table(results, order):
             print(f"{threads:>8}" + "".join(cells))
 
 
+def print_markdown(report):
+    """The medians, the ratio of ours to each in brackets."""
+    machine = report["machine"]
+    print(f"{machine['processor']}, {machine['cores']} cores; {machine['gpu']}; {report['rounds']} rounds of "
+          f"{report['seconds']} s each.")
+    order = list(dict.fromkeys(row["peer"] for row in report["results"]))
+    for name, title in TITLES.items():
+        rows = [row for row in report["results"] if row["name"] == name]
+        peers = [peer for peer in order if any(row["peer"] == peer for row in rows)]
+        if not rows:
+            continue
+        print(f"\n{title[0].upper()}{title[1:]}:\n\n| threads | " + " | ".join(peers) + " |")
+        print("| ---: |" + " ---: |" * len(peers))
+        for threads in sorted({row["threads"] for row in rows}):
+            cells = []
+            for peer in peers:
+                row = next((r for r in rows if r["peer"] == peer and r["threads"] == threads), None)
+                factor = row["ours_is_better_by"] if row else None
+                figure = f"{row['median']:,.0f}" if row and row["median"] >= 100 else f"{row['median']:.3g}" if row else ""
+                cells.append(figure + (f" ({factor:.3g}x)" if factor else ""))
+            print(f"| {threads} | " + " | ".join(cells) + " |")
+
+
 def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "--markdown":
+        with open(sys.argv[2], encoding="utf-8") as file:
+            print_markdown(json.load(file))
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True)
     parser.add_argument("--rounds", type=int, default=5)
@@ -164,7 +193,7 @@ def main():
     peers = [tuple(peer.split("=", 1)) for peer in options.peers]
     skipped = dict(text.split("=", 1) for text in options.skipped)
     arguments = ["--seconds", options.seconds, "--threads", options.threads]
-    samples, missing = collect(peers, options.rounds, arguments)
+    samples, missing, wrong = collect(peers, options.rounds, arguments)
     results = summarize(samples)
     add_ratios(results, peers[0][0])
     print_table(results, [name for name, _ in peers])
@@ -179,7 +208,7 @@ def main():
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report, file, indent=1)
         file.write("\n")
-    wrong = sum(row["wrong"] for row in results)
+    wrong += sum(row["wrong"] for row in results)
     failed = sum(why.startswith("FAILED") for why in missing.values())
     measured = len({row["peer"] for row in results})
     print(f"peers: {measured} peers, {len(results)} figures, {options.rounds} rounds, {wrong} wrong values, "

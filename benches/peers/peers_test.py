@@ -39,6 +39,9 @@ def test_ratios(folder):
     done, report = run(folder, ours, other)
     assert done.returncode == 0, done
     factors = {r["name"]: r["ours_is_better_by"] for r in report["results"] if r["peer"] == "other"}
+    tables = subprocess.run([sys.executable, PROGRAM, "--markdown", os.path.join(folder, "out.json")],
+                            capture_output=True, text=True)
+    assert "| 1 | 10 | 50 (5x) |" in tables.stdout, tables
     assert abs(factors["device_lookup"] - 5) < 1e-9 and abs(factors["evaluation"] - 0.5) < 1e-9, factors
 
 
@@ -68,6 +71,7 @@ def test_wrong_values(folder):
     bad = write_peer(folder, "bad", [row("bad", "evaluation", 10.0, wrong=3)], 1, "3 wrong values")
     done, report = run(folder, ours, bad)
     assert done.returncode == 1 and "3 wrong values" in report["missing"]["bad"], done
+    assert " 3 wrong values" in done.stdout.splitlines()[-1], done
     lying = write_peer(folder, "lying", [row("lying", "evaluation", 10.0, wrong=3)])
     done, _ = run(folder, ours, lying)
     assert done.returncode == 1 and "6 wrong values" in done.stdout, done
