@@ -332,7 +332,7 @@ rdm_status rdm__completions_wait(rdm__queue *queue, uint64_t batch_count, const 
   while (status == RDM_OK && atomic_load_explicit(&completions->batches_finished, memory_order_acquire) < batch_count) {
     uint64_t now = rdm__now_ns();
     if (now >= limit->deadline_ns) {
-      status = rdm__wait_limit_reached(limit, "completion handlers", queue->device->index);
+      status = rdm__wait_limit_reached(limit, "waiting for completion handlers", queue->device->index);
       break;
     }
     uint64_t next_look = rdm__deadline_ns(now, look_interval_ns);

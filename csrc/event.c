@@ -62,7 +62,7 @@ rdm_status rdm_event_query(rdm_event handle) {
     status = RDM_NOT_READY;
   } else {
     status = rdm__event_check_recorded(event);
-    if (status == RDM_OK) status = rdm__query_native_event(event->device, event->native, "an event");
+    if (status == RDM_OK) status = rdm__query_native_event(event->device, event->native, "asking for an event");
   }
   rdm__event_unpin(event);
   return status;
@@ -78,7 +78,7 @@ rdm_status rdm_event_wait(rdm_event handle, uint64_t timeout_ns) {
   status = rdm__event_check_recorded(event);
   if (status == RDM_OK) {
     rdm__wait_limit limit = rdm__wait_limit_from(timeout_ns);
-    status = rdm__wait_native_event(event->device, event->native, &limit, "an event");
+    status = rdm__wait_native_event(event->device, event->native, &limit, "waiting for an event");
   }
   rdm__event_unpin(event);
   return status;
@@ -96,8 +96,8 @@ static rdm_status elapsed(rdm__event *start, rdm__event *end, float *out_millise
   rdm__device *device = start->device;
   rdm_status status = rdm__event_check_recorded(start);
   if (status == RDM_OK) status = rdm__event_check_recorded(end);
-  if (status == RDM_OK) status = rdm__query_native_event(device, start->native, "the start event");
-  if (status == RDM_OK) status = rdm__query_native_event(device, end->native, "the end event");
+  if (status == RDM_OK) status = rdm__query_native_event(device, start->native, "asking for the start event");
+  if (status == RDM_OK) status = rdm__query_native_event(device, end->native, "asking for the end event");
   if (status != RDM_OK) return status;
   float milliseconds = 0;
   int error = device->driver->event_elapsed_time(&milliseconds, start->native, end->native);

@@ -93,7 +93,7 @@ static rdm_status get_within(rdm__device *device, const rdm_module_source *sourc
     status = rdm__build_cache_get(&loaded, device->scope, source, limit->deadline_ns, build_module, device, out_value);
   }
   if (status != RDM_ERROR_TIMEOUT) return status;
-  return rdm__wait_limit_reached(limit, "another thread's build of a module", device->index);
+  return rdm__wait_limit_reached(limit, "waiting for another thread's build of a module", device->index);
 }
 
 rdm_status rdm_module_get(rdm_device handle, const rdm_module_source *source, rdm_module *out_module) {

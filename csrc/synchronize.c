@@ -28,7 +28,8 @@ rdm_status rdm_stream_finalize(rdm_stream handle) {
 static rdm_status mark(rdm__queue *queue, const rdm__event *event, const rdm__wait_limit *limit,
                        uint64_t *out_batch_count) {
   rdm__device *device = queue->device;
-  rdm_status status = rdm__wait_for_lock(&queue->lock, device, limit, "another thread's submission to a stream");
+  rdm_status status =
+      rdm__wait_for_lock(&queue->lock, device, limit, "waiting for another thread's submission to a stream");
   if (status != RDM_OK) return status;
   rdm__completions_commit(queue, true);
   *out_batch_count = queue->completions.batches_committed;
@@ -51,7 +52,7 @@ static rdm_status synchronize_queue(rdm__queue *queue, const rdm__wait_limit *li
   rdm_status status = rdm__event_pool_acquire(device, RDM_EVENT_DEFAULT, &event);
   if (status != RDM_OK) return status;
   status = mark(queue, event, limit, &batch_count);
-  if (status == RDM_OK) status = rdm__wait_native_event(device, event->native, limit, "a stream");
+  if (status == RDM_OK) status = rdm__wait_native_event(device, event->native, limit, "waiting for a stream");
   /* After a timeout the event is still to come; its next user records it anew. */
   rdm__event_pool_release(event);
   if (status == RDM_OK) status = rdm__completions_wait(queue, batch_count, limit);

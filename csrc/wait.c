@@ -8,7 +8,6 @@
 #include "status.h"
 
 #include <sched.h>
-#include <stdio.h>
 
 enum { SPINS = 64, YIELDS = 64 };
 static const uint64_t first_sleep_ns = 20 * RDM__NS_PER_US;
@@ -23,16 +22,15 @@ rdm__wait_limit rdm__wait_limit_from(uint64_t timeout_ns) {
   return limit;
 }
 
-rdm_status rdm__wait_limit_reached(const rdm__wait_limit *limit, const char *what, int32_t device_index) {
+rdm_status rdm__wait_limit_reached(const rdm__wait_limit *limit, const char *doing, int32_t device_index) {
   double seconds = (double)limit->timeout_ns / (double)RDM__NS_PER_SECOND;
   if (limit->is_watchdog) {
     return rdm__fail_driver(RDM_ERROR_WATCHDOG, 0, "", "", device_index,
-                            "waiting for %s on device %d took longer than RDM_WATCHDOG_SECS, %g s", what, device_index,
-                            seconds);
+                            "%s on device %d took longer than RDM_WATCHDOG_SECS, %g s", doing, device_index, seconds);
   }
   return rdm__fail_driver(RDM_ERROR_TIMEOUT, 0, "", "", device_index,
-                          "waiting for %s on device %d reached its deadline of %g s; the work goes on", what,
-                          device_index, seconds);
+                          "%s on device %d reached its deadline of %g s; the work goes on", doing, device_index,
+                          seconds);
 }
 
 static void pause_briefly(void) {
@@ -63,25 +61,21 @@ static void back_off(unsigned attempt, uint64_t *sleep_ns, uint64_t deadline_ns)
   *sleep_ns = *sleep_ns * 2 < longest_sleep_ns ? *sleep_ns * 2 : longest_sleep_ns;
 }
 
-rdm_status rdm__query_native_event(rdm__device *device, void *native, const char *what) {
-  char doing[64];
-  snprintf(doing, sizeof doing, "asking for %s", what);
+rdm_status rdm__query_native_event(rdm__device *device, void *native, const char *doing) {
   return rdm__poll(device, RDM__POLL_EVENT, native, doing);
 }
 
 /* Whether the wait goes on: not while the process exits, nor on a lost device, nor past its limit. */
-static rdm_status check_wait(rdm__device *device, const rdm__wait_limit *limit, const char *what) {
+static rdm_status check_wait(rdm__device *device, const rdm__wait_limit *limit, const char *doing) {
   rdm_status status = rdm__runtime_check();
   if (status == RDM_OK) status = rdm__device_check(device);
   if (status == RDM_OK && limit->deadline_ns != UINT64_MAX && rdm__now_ns() >= limit->deadline_ns) {
-    status = rdm__wait_limit_reached(limit, what, device->index);
+    status = rdm__wait_limit_reached(limit, doing, device->index);
   }
   return status;
 }
 
-rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__wait_limit *limit, const char *what) {
-  char doing[64];
-  snprintf(doing, sizeof doing, "waiting for %s", what);
+rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__wait_limit *limit, const char *doing) {
   rdm__assert_no_lock_held();
   rdm_status status = rdm__runtime_check();
   if (status == RDM_OK) status = rdm__device_check(device);
@@ -96,7 +90,7 @@ rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__
     if (status != RDM_NOT_READY) break;
     leaves_not_ready = !elsewhere;
     /* A moment that passed while this thread slept is not held against work that is done by now. */
-    status = check_wait(device, limit, what);
+    status = check_wait(device, limit, doing);
     if (status != RDM_OK) break;
     back_off(attempt, &sleep_ns, limit->deadline_ns);
     status = rdm__runtime_check();
@@ -106,10 +100,10 @@ rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__
   return status;
 }
 
-rdm_status rdm__wait_for_lock(rdm__mutex *lock, rdm__device *device, const rdm__wait_limit *limit, const char *what) {
+rdm_status rdm__wait_for_lock(rdm__mutex *lock, rdm__device *device, const rdm__wait_limit *limit, const char *doing) {
   uint64_t sleep_ns = first_sleep_ns;
   for (unsigned attempt = 0; !rdm__mutex_try_lock(lock); attempt++) {
-    rdm_status status = check_wait(device, limit, what);
+    rdm_status status = check_wait(device, limit, doing);
     if (status != RDM_OK) return status;
     back_off(attempt, &sleep_ns, limit->deadline_ns);
   }
