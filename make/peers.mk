@@ -9,7 +9,8 @@ peers-check:
 	@mkdir -p $(BUILD)/peers
 	@CUDA_HOME=/nonexistent CUDARC= RDM_DRIVER=sim BUILD=$(BUILD)/peers LIBRARY_BUILD=$(abspath $(BUILD)) \
 	  ROUNDS=2 SECONDS_EACH=0.02 THREADS=1,2 JOBS=$(JOBS) CXX='$(CXX)' \
-	  benches/peers/run.sh $(BUILD)/peers/check.json > $(BUILD)/peers/check.log || { cat $(BUILD)/peers/check.log; exit 1; }
+	  benches/peers/run.sh $(BUILD)/peers/check.json > $(BUILD)/peers/check.log || \
+	  { cat $(BUILD)/peers/check.log; exit 1; }
 	@python3 benches/peers/peers_test.py
 	@tail -n 1 $(BUILD)/peers/check.log
 

@@ -43,7 +43,7 @@ def run_callgrind(program):
 
 
 def count(text, rounds):
-    """Of each path, instructions and atomic steps per operation: the inclusive cost of what its count_ function calls."""
+    """Of each path, instructions and atomic steps for one operation: the cost of all that its count_ function calls."""
     totals = {}
     function = ""
     lines = iter(text.splitlines())
