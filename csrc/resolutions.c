@@ -22,12 +22,12 @@ static void put_in_slot(rdm__resolutions *table, uint32_t number) {
   table->slots[slot] = number + 1;
 }
 
-const rdm_stream *rdm__resolutions_find(const rdm__resolutions *table, rdm_thread_local_stream handle) {
+const rdm__resolution *rdm__resolutions_find(const rdm__resolutions *table, rdm_thread_local_stream handle) {
   if (table->count == 0) return NULL;
   uint32_t slot = first_slot(table, handle);
   while (table->slots[slot] != 0) {
     const rdm__resolution *item = &table->items[table->slots[slot] - 1];
-    if (item->handle.bits == handle.bits) return &item->stream;
+    if (item->handle.bits == handle.bits) return item;
     slot = (slot + 1) & (slot_count(table) - 1);
   }
   return NULL;
@@ -55,8 +55,8 @@ bool rdm__resolutions_reserve(rdm__resolutions *table) {
   return true;
 }
 
-void rdm__resolutions_add(rdm__resolutions *table, rdm_thread_local_stream handle, rdm_stream stream) {
-  table->items[table->count] = (rdm__resolution){.handle = handle, .stream = stream};
+void rdm__resolutions_add(rdm__resolutions *table, const rdm__resolution *item) {
+  table->items[table->count] = *item;
   put_in_slot(table, table->count++);
 }
 

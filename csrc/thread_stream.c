@@ -156,11 +156,7 @@ rdm_status rdm_thread_local_stream_get_device_index(rdm_thread_local_stream hand
 
 /* Releases the stream of a resolution whose handle has ended. */
 static bool release_if_ended(const rdm__resolution *item) {
-  rdm__object *object = NULL;
-  if (rdm__handle_try_pin(&handles, item->handle.bits, &object) == RDM_OK) {
-    rdm__object_unpin(&handles, object);
-    return false;
-  }
+  if (rdm__object_is_named(item->object, item->handle.bits)) return false;
   rdm__stream_release(item->stream);
   return true;
 }
@@ -172,35 +168,41 @@ static void release_ended(thread_record *record) {
   rdm__resolutions_drop(&record->resolutions, release_if_ended);
 }
 
-static rdm_status resolve_anew(thread_record *record, rdm_thread_local_stream handle, int32_t device_index,
-                               rdm_stream *out_stream) {
+static rdm_status resolve_anew(thread_record *record, rdm_thread_local_stream handle,
+                               const thread_local_stream *handle_object, rdm_stream *out_stream) {
   release_ended(record);
   if (!rdm__resolutions_reserve(&record->resolutions)) {
     return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for one more thread-local stream");
   }
-  rdm_stream stream = {0};
-  rdm_status status = rdm_stream_create(device_index, &stream);
+  rdm__resolution item = {.handle = handle, .object = &handle_object->object};
+  rdm_status status = rdm_stream_create(handle_object->device_index, &item.stream);
   if (status != RDM_OK) return status;
-  rdm__resolutions_add(&record->resolutions, handle, stream);
-  *out_stream = stream;
+  rdm__resolutions_add(&record->resolutions, &item);
+  *out_stream = item.stream;
   return RDM_OK;
+}
+
+/* What the thread resolved the handle to before; null where it did not, or the handle has ended. */
+static const rdm_stream *recall(rdm_thread_local_stream handle) {
+  if (this_thread == NULL || !rdm__runtime_is_ready()) return NULL;
+  const rdm__resolution *item = rdm__resolutions_find(&this_thread->resolutions, handle);
+  return item != NULL && rdm__object_is_named(item->object, handle.bits) ? &item->stream : NULL;
 }
 
 rdm_status rdm_thread_local_stream_resolve(rdm_thread_local_stream handle, rdm_stream *out_stream) {
   if (out_stream == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_stream is null");
+  const rdm_stream *known = recall(handle);
+  if (known != NULL) {
+    *out_stream = *known;
+    return RDM_OK;
+  }
   thread_local_stream *stream = NULL;
   rdm_status status = pin(handle, &stream);
   if (status != RDM_OK) return status;
-  int32_t device_index = stream->device_index;
-  rdm__object_unpin(&handles, &stream->object);
   thread_record *record = record_of_thread();
-  if (record == NULL) return RDM_ERROR_RESOURCE;
-  const rdm_stream *resolved = rdm__resolutions_find(&record->resolutions, handle);
-  if (resolved != NULL) {
-    *out_stream = *resolved;
-    return RDM_OK;
-  }
-  return resolve_anew(record, handle, device_index, out_stream);
+  status = record == NULL ? RDM_ERROR_RESOURCE : resolve_anew(record, handle, stream, out_stream);
+  rdm__object_unpin(&handles, &stream->object);
+  return status;
 }
 
 rdm_status rdm_default_stream_set(rdm_stream stream) {

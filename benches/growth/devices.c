@@ -2,7 +2,7 @@
 #include "measure.h"
 #include "series.h"
 
-enum { MOST_DEVICES = 64, ROUNDS = 9, LOOKUPS = 100000 };
+enum { MOST_DEVICES = 64, REMEMBERED = 8, ROUNDS = 9, LOOKUPS = 100000 };
 
 static void look_up_first(void *context, uint64_t index) {
   (void)context;
@@ -37,11 +37,9 @@ void growth_devices(void) {
   for (uint64_t n = 1; n <= MOST_DEVICES; n *= 2) {
     while (used < (int32_t)n) use_device(used++);
     growth_point("devices", "lookup of one, ns", n, growth_least_ns(ROUNDS, LOOKUPS, look_up_first, NULL), "flat", 0);
-    /* From two on: a thread that asks for one device again and again may be given it faster than one that does not. */
-    if (n > 1) {
-      growth_point("devices", "lookup in turn, ns", n, growth_least_ns(ROUNDS, LOOKUPS, look_up_in_turn, &n), "flat",
-                   0);
-    }
+    /* A thread remembers a few devices, and goes to the map for others: two levels, each of which has to be flat. */
+    growth_point("devices", n <= REMEMBERED ? "lookup in turn, few, ns" : "lookup in turn, many, ns", n,
+                 growth_least_ns(ROUNDS, LOOKUPS, look_up_in_turn, &n), "flat", 0);
     growth_point("devices", "memory, KiB", n, growth_resident_kib() - before, "linear", 0);
   }
 }

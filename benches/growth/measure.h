@@ -15,14 +15,13 @@ void growth_point(const char *series, const char *what, uint64_t n, double value
 /* Resident memory of the process in KiB. */
 double growth_resident_kib(void);
 
-/* The least time of several rounds of `count` operations, in ns for one. */
+/* The least processor time of the thread over several rounds of `count` operations, in ns for one. */
 double growth_least_ns(int rounds, uint64_t count, void (*operation)(void *context, uint64_t index), void *context);
 
 /* Ends the process where a call did not come to RDM_OK: what is measured then means nothing. */
 void growth_check(rdm_status status, const char *doing);
 
-uint64_t growth_wall_ns(void);
-/* Of all threads of the process. */
+/* Processor time of all threads of the process. */
 uint64_t growth_processor_ns(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 enum { MOST_STREAMS = 100000, LOOKED_UP = 16, ROUNDS = 9, LOOKUPS = 100000, WINDOW = 1000, FIRST_INDEX = 1000000 };
+enum { MOST_USED = 256, REMEMBERED = 4 };
 
 static const uint64_t driver_stream_limit = 2048;
 
@@ -80,6 +81,31 @@ static void alive_at_once(void) {
   free(population.streams);
 }
 
+typedef struct used_streams {
+  rdm_stream streams[MOST_USED];
+  uint64_t count;
+} used_streams;
+
+static void look_up_encoder(void *context, uint64_t index) {
+  const used_streams *used = context;
+  rdm_encoder encoder;
+  growth_check(rdm_encoder_get(used->streams[index % used->count], &encoder), "looking up an encoder");
+}
+
+/* One thread that goes around its streams. It remembers a few encoders, and goes to the table for others. */
+static void used_in_turn(void) {
+  static used_streams used;
+  for (uint64_t n = 1; n <= MOST_USED; n *= 2) {
+    for (; used.count < n; used.count++) {
+      growth_check(rdm_stream_create(0, &used.streams[used.count]), "a stream");
+      look_up_encoder(&used, used.count == 0 ? 0 : used.count - 1);
+    }
+    growth_point("streams used in turn", n <= REMEMBERED ? "encoder of one of few, ns" : "encoder of one of many, ns",
+                 n, growth_least_ns(ROUNDS, LOOKUPS, look_up_encoder, &used), "flat", 0);
+  }
+  for (uint64_t i = 0; i < used.count; i++) growth_check(rdm_stream_release(used.streams[i]), "releasing a stream");
+}
+
 /* Indices that the caller chose, a thousand apart, as a server that numbers its streams by kind might. */
 static void registered(void) {
   population population = {0};
@@ -99,6 +125,7 @@ static void registered(void) {
 
 void growth_streams(void) {
   if (driver_streams() > driver_stream_limit) abort();
+  used_in_turn();
   over_time();
   alive_at_once();
   registered();
