@@ -13,7 +13,7 @@ static void look_up_first(void *context, uint64_t index) {
 
 static void look_up_in_turn(void *context, uint64_t index) {
   rdm_device device;
-  growth_check(rdm_device_get((int32_t)(index % *(const uint64_t *)context), &device), "looking up a device");
+  growth_check(rdm_device_get((int32_t)(index & (*(const uint64_t *)context - 1)), &device), "looking up a device");
 }
 
 static void use_device(int32_t index) {

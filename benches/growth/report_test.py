@@ -27,6 +27,7 @@ def run(folder, what, must, values, limit=0):
 CASES = [
     ("flat", "cost, ns", "flat", [20, 21, 19, 22], 0, True),
     ("noise over a short curve", "cost, ns", "flat", [20, 33], 0, True),
+    ("noise of a nanosecond or two", "cost, ns", "flat", [1.9, 4.0], 0, True),
     ("a scan", "cost, ns", "flat", [20, 40, 300, 3000], 0, False),
     ("a tree", "cost, ns", "flat", [20, 40, 60, 80], 0, False),
     ("linear memory", "memory, KiB", "linear", [2e3, 2e4, 2e5, 2e6], 0, True),
