@@ -9,7 +9,10 @@
 
 #include <sched.h>
 
-enum { SPINS = 64, YIELDS = 64 };
+enum { SPINS = 64 };
+/* For so long the thread gives way rather than sleep: what most evaluations take, while a sleep takes 50 us and more.
+ */
+static const uint64_t yielding_ns = 200 * RDM__NS_PER_US;
 static const uint64_t first_sleep_ns = 20 * RDM__NS_PER_US;
 static const uint64_t longest_sleep_ns = 500 * RDM__NS_PER_US;
 
@@ -43,19 +46,18 @@ static void pause_briefly(void) {
 
 /* How long the next look at the driver is put off: a wait of microseconds should end in microseconds, and a long one
  * should not burn a core. */
-static void back_off(unsigned attempt, uint64_t *sleep_ns, uint64_t deadline_ns) {
-  if (!rdm__waits_block()) {
-    if (attempt < SPINS) {
-      pause_briefly();
-      return;
-    }
-    if (attempt < SPINS + YIELDS) {
-      sched_yield();
-      return;
-    }
+static void back_off(unsigned attempt, uint64_t *sleep_ns, const rdm__wait_limit *limit) {
+  bool blocks = rdm__waits_block();
+  if (!blocks && attempt < SPINS) {
+    pause_briefly();
+    return;
   }
   uint64_t now = rdm__now_ns();
-  uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+  if (!blocks && now - limit->begin_ns < yielding_ns) {
+    sched_yield();
+    return;
+  }
+  uint64_t left = limit->deadline_ns > now ? limit->deadline_ns - now : 0;
   struct timespec time = rdm__timespec(*sleep_ns < left ? *sleep_ns : left);
   nanosleep(&time, NULL);
   *sleep_ns = *sleep_ns * 2 < longest_sleep_ns ? *sleep_ns * 2 : longest_sleep_ns;
@@ -92,7 +94,7 @@ rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__
     /* A moment that passed while this thread slept is not held against work that is done by now. */
     status = check_wait(device, limit, doing);
     if (status != RDM_OK) break;
-    back_off(attempt, &sleep_ns, limit->deadline_ns);
+    back_off(attempt, &sleep_ns, limit);
     status = rdm__runtime_check();
     if (status == RDM_OK) status = rdm__device_check(device);
   }
@@ -105,7 +107,7 @@ rdm_status rdm__wait_for_lock(rdm__mutex *lock, rdm__device *device, const rdm__
   for (unsigned attempt = 0; !rdm__mutex_try_lock(lock); attempt++) {
     rdm_status status = check_wait(device, limit, doing);
     if (status != RDM_OK) return status;
-    back_off(attempt, &sleep_ns, limit->deadline_ns);
+    back_off(attempt, &sleep_ns, limit);
   }
   return RDM_OK;
 }
