@@ -1,6 +1,6 @@
 /*
- * The process ends while driver calls that are not hot stand still: the exit waits for none of them for long, and no
- * call follows the one that stands, neither by its own thread nor by one that waited for it.
+ * The process ends while driver calls stand still: the exit waits for none of them for long, and no call follows the
+ * one that stands, neither by its own thread nor by one that waited for it.
  */
 #include "calls.h"
 #include "concurrency.h"
@@ -248,6 +248,98 @@ static int exit_during_a_compile(void) {
   return exit_during("hiprtcGetCodeSize");
 }
 
+/* ---- Hot paths: they are not waited for, and yet the call that stands is the last ---------------------------------
+ */
+
+static work_kernels kernels;
+static rdm_encoder encoder;
+static rdm_stream stream;
+static rdm_event events[2];
+
+static void begin_on_a_stream(rdm_status (*function)(void), rdm_status expected) {
+  rdm_device other;
+  begin(function, expected);
+  CHECK_OK(work_load(0, &kernels));
+  CHECK_OK(rdm_memory_allocate(device, 64, &memory));
+  CHECK_OK(rdm_stream_create(0, &stream));
+  CHECK_OK(rdm_encoder_get(stream, &encoder));
+  for (int i = 0; i < 2; i++) {
+    CHECK_OK(rdm_event_create(device, RDM_EVENT_TIMING, &events[i]));
+    CHECK_OK(rdm_encoder_record_event(encoder, events[i]));
+    CHECK_OK(rdm_event_wait(events[i], RDM_WAIT_FOREVER));
+  }
+  /* So that a thread which starts on the other device has one to make current. */
+  CHECK_OK(rdm_device_get(1, &other));
+}
+
+static rdm_status launch(void) {
+  return work_submit_step(encoder, &kernels, memory, 1);
+}
+
+static int exit_across_the_device_of_a_launch(void) {
+  begin_on_a_stream(launch, RDM_ERROR_SHUTTING_DOWN);
+  return exit_across("hipGetDevice", 0);
+}
+
+static rdm_status launch_after_another_device(void) {
+  rdm_device other;
+  rdm_status status = rdm_device_get(1, &other);
+  if (status == RDM_OK) status = rdm_device_make_current(other);
+  if (status != RDM_OK) return status;
+  CHECK_OK(rdm_sim_inject("hipSetDevice", 1, 1, 0, stall_ns));
+  return launch();
+}
+
+static int exit_across_the_change_of_device_of_a_launch(void) {
+  begin_on_a_stream(launch_after_another_device, RDM_ERROR_SHUTTING_DOWN);
+  second.is_back = true;
+  second.status = second.expected;
+  uint64_t before = calls_made("hipSetDevice");
+  pthread_detach(test_start_thread(call, &first));
+  /* Its own, to the other device, and the one that stands. */
+  while (calls_made("hipSetDevice") < before + 2) test_sleep_ns(TEST_MILLISECOND);
+  return EXIT_CODE;
+}
+
+static rdm_status query(void) {
+  return rdm_event_query(events[0]);
+}
+
+static int exit_across_a_change_of_mode(void) {
+  begin_on_a_stream(query, RDM_ERROR_SHUTTING_DOWN);
+  return exit_across_alone("hipThreadExchangeStreamCaptureMode");
+}
+
+static int exit_across_a_query(void) {
+  begin_on_a_stream(query, RDM_OK);
+  return exit_across_alone("hipEventQuery");
+}
+
+static rdm_status elapsed(void) {
+  float milliseconds = 0;
+  return rdm_event_elapsed(events[0], events[1], &milliseconds);
+}
+
+static int exit_across_a_timing(void) {
+  begin_on_a_stream(elapsed, RDM_ERROR_SHUTTING_DOWN);
+  second.is_back = true;
+  second.status = second.expected;
+  CHECK_OK(rdm_sim_inject("hipEventQuery", 2, 1, 0, stall_ns));
+  uint64_t before = calls_made("hipEventQuery");
+  pthread_detach(test_start_thread(call, &first));
+  while (calls_made("hipEventQuery") < before + 2) test_sleep_ns(TEST_MILLISECOND);
+  return EXIT_CODE;
+}
+
+static rdm_status synchronize(void) {
+  return rdm_stream_synchronize(stream, RDM_WAIT_FOREVER);
+}
+
+static int exit_across_a_look_for_captures(void) {
+  begin_on_a_stream(synchronize, RDM_ERROR_SHUTTING_DOWN);
+  return exit_across_alone("hipStreamIsCapturing");
+}
+
 const test_body closing_call_bodies[] = {
     {"exit_across_set_device", exit_across_set_device},
     {"exit_across_set_flags", exit_across_set_flags},
@@ -263,6 +355,12 @@ const test_body closing_call_bodies[] = {
     {"exit_across_an_allocation", exit_across_an_allocation},
     {"exit_across_a_host_allocation", exit_across_a_host_allocation},
     {"exit_across_a_release", exit_across_a_release},
+    {"exit_across_the_device_of_a_launch", exit_across_the_device_of_a_launch},
+    {"exit_across_the_change_of_device_of_a_launch", exit_across_the_change_of_device_of_a_launch},
+    {"exit_across_a_change_of_mode", exit_across_a_change_of_mode},
+    {"exit_across_a_query", exit_across_a_query},
+    {"exit_across_a_timing", exit_across_a_timing},
+    {"exit_across_a_look_for_captures", exit_across_a_look_for_captures},
     {"exit_during_an_allocation", exit_during_an_allocation},
     {"exit_during_a_first_use", exit_during_a_first_use},
     {"exit_during_a_compile", exit_during_a_compile},
@@ -293,11 +391,17 @@ static void what_makes_driver_objects_goes_no_further_once_the_exit_began(void) 
   check_exits(9, 14);
 }
 
+static void a_hot_path_makes_no_call_after_the_one_that_stands(void) {
+  check_exits(14, 20);
+}
+
 static void the_exit_waits_for_calls_that_get_on(void) {
-  check_exits(14, 17);
+  check_exits(20, 23);
 }
 
 const test_case closing_call_tests[] = {
+    {.name = "a_hot_path_makes_no_call_after_the_one_that_stands",
+     .function = a_hot_path_makes_no_call_after_the_one_that_stands},
     {.name = "the_exit_waits_for_calls_that_get_on", .function = the_exit_waits_for_calls_that_get_on},
     {.name = "the_first_use_of_a_device_goes_no_further_once_the_exit_began",
      .function = the_first_use_of_a_device_goes_no_further_once_the_exit_began},
