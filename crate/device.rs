@@ -66,6 +66,21 @@ impl Device {
         Ok(Self { raw })
     }
 
+    /// The same, with another thread's construction of that device waited for at most `timeout`;
+    /// none: without end. What no other thread is constructing the call constructs itself, which
+    /// takes as long as it takes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::get`], and [`Status::Timeout`](crate::Status::Timeout) or
+    /// [`Status::Watchdog`](crate::Status::Watchdog), with the construction going on.
+    pub fn get_within(index: i32, timeout: Option<Duration>) -> Result<Self> {
+        let mut raw = sys::rdm_device::default();
+        // SAFETY: the handle is a place to write to.
+        check(unsafe { sys::rdm_device_get_within(index, timeout_ns(timeout), &mut raw) })?;
+        Ok(Self { raw })
+    }
+
     /// How many times the device with this index was constructed: 0 or 1. Builds nothing.
     pub fn construction_count(index: i32) -> Result<u64> {
         let mut count = 0;

@@ -97,6 +97,8 @@ statuses! {
     Unsupported = RDM_ERROR_UNSUPPORTED,
     /// A system resource other than memory ran out (threads, handles).
     Resource = RDM_ERROR_RESOURCE,
+    /// A stream is being captured into a graph, and the driver does not let this happen meanwhile.
+    Capturing = RDM_ERROR_CAPTURING,
 }
 
 impl Status {

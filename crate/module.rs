@@ -82,12 +82,36 @@ impl ModuleSource {
     /// [`Status::Compile`](crate::Status::Compile) with the tail of the compiler's log; the errors of
     /// [`driver_info`](crate::driver_info).
     pub fn code_for(&self, architecture: &str) -> Result<&'static [u8]> {
+        self.code_for_within(architecture, None)
+    }
+
+    /// The same, with another thread's compile of this source waited for at most `timeout`; none:
+    /// without end. What no other thread is compiling the call compiles itself, which takes as long
+    /// as it takes.
+    ///
+    /// # Errors
+    ///
+    /// As [`code_for`](Self::code_for), and [`Status::Timeout`](crate::Status::Timeout) or
+    /// [`Status::Watchdog`](crate::Status::Watchdog), with the compile going on.
+    pub fn code_for_within(
+        &self,
+        architecture: &str,
+        timeout: Option<Duration>,
+    ) -> Result<&'static [u8]> {
         let architecture = c_text("the architecture", architecture)?;
         let mut code = std::ptr::null();
         let mut size = 0;
         let status = self.with_raw(|raw| {
             // SAFETY: the texts live until the call returns, and both places can be written to.
-            unsafe { sys::rdm_code_get(architecture.as_ptr(), raw, &mut code, &mut size) }
+            unsafe {
+                sys::rdm_code_get_within(
+                    architecture.as_ptr(),
+                    raw,
+                    timeout_ns(timeout),
+                    &mut code,
+                    &mut size,
+                )
+            }
         });
         check(status)?;
         // SAFETY: on success the code has that many bytes, which stay and do not change for the life

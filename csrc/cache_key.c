@@ -1,6 +1,7 @@
 #include "cache_key.h"
 
 #include "hash.h"
+#include "runtime.h"
 
 #include <glob.h>
 #include <stdatomic.h>
@@ -54,21 +55,30 @@ static uint64_t hash_files(const char *compiler_path) {
   return hash;
 }
 
-/* The runtime's version has no part in it: it makes no code, and does not tell its version without a GPU. */
-static void describe_compiler(const rdm__driver *driver, char *buffer, size_t size) {
+/* The runtime's version has no part in it: it makes no code, and does not tell its version without a GPU. False where
+ * the compiler does not tell its own: what another one made could not be told apart. */
+static bool describe_compiler(const rdm__driver *driver, char *buffer, size_t size) {
   int major = 0, minor = 0;
-  if (driver->rtc_version(&major, &minor) != RDM_RTC_SUCCESS) major = minor = 0;
+  if (!rdm__runtime_thread_enters_driver()) return false;
+  int error = driver->rtc_version(&major, &minor);
+  rdm__runtime_thread_left_driver();
+  if (error != RDM_RTC_SUCCESS) return false;
   snprintf(buffer, size, "%d.%d/%016llx", major, minor, (unsigned long long)hash_files(driver->compiler_path));
+  return true;
 }
 
-/* Looked at once: what the process has loaded stays as it is when its file is replaced. Null where memory ran out. */
+/* Looked at once: what the process has loaded stays as it is when its file is replaced. Null where it can not be
+ * described; then the next call looks again. */
 static const char *compiler_text(const rdm__driver *driver) {
   static _Atomic(char *) kept;
   char *text = atomic_load_explicit(&kept, memory_order_acquire);
   if (text != NULL) return text;
   char *made = malloc(COMPILER_TEXT_SIZE);
   if (made == NULL) return NULL;
-  describe_compiler(driver, made, COMPILER_TEXT_SIZE);
+  if (!describe_compiler(driver, made, COMPILER_TEXT_SIZE)) {
+    free(made);
+    return NULL;
+  }
   if (atomic_compare_exchange_strong_explicit(&kept, &text, made, memory_order_acq_rel, memory_order_acquire)) {
     return made;
   }

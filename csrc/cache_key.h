@@ -8,7 +8,8 @@
 #include "cache_entry.h"
 #include "driver/driver.h"
 
-/* False where memory ran out. The bytes are to be freed. */
+/* False where there is none, and nothing of the source may be on disk: the compiler did not tell its version, or memory
+ * ran out. The bytes are to be freed. */
 bool rdm__cache_key_make(const rdm__driver *driver, const char *architecture, const rdm_module_source *source,
                          rdm__cache_key *out_key);
 

@@ -5,6 +5,7 @@
 #include "disk_cache.h"
 #include "runtime.h"
 #include "status.h"
+#include "wait.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,18 +28,26 @@ typedef struct compile_request {
   bool anew;
 } compile_request;
 
-rdm_status rdm__compiler_enter(const rdm__driver *driver) {
-  if (!driver->compiles_one_at_a_time) return rdm__runtime_check();
-  rdm__mutex_lock(&compiler_lock);
-  /* The exit may have begun while another thread compiled. */
-  rdm_status status = rdm__runtime_check();
-  if (status != RDM_OK) rdm__mutex_unlock(&compiler_lock);
-  return status;
+void rdm__compiler_enter(const rdm__driver *driver) {
+  if (driver->compiles_one_at_a_time) rdm__mutex_lock(&compiler_lock);
 }
 
 void rdm__compiler_leave(const rdm__driver *driver) {
   if (driver->compiles_one_at_a_time) rdm__mutex_unlock(&compiler_lock);
 }
+
+/*
+ * One step of a compile. The exit may have begun during the one before, or while another thread compiled: then this one
+ * is not taken, and `status` says so.
+ */
+#define STEP(status, result, call)          \
+  do {                                      \
+    (status) = rdm__runtime_enter_driver(); \
+    if ((status) == RDM_OK) {               \
+      (result) = (call);                    \
+      rdm__runtime_thread_left_driver();    \
+    }                                       \
+  } while (0)
 
 static rdm_status compiler_failed(const rdm__driver *driver, rdm__call call, int error, const char *name) {
   return rdm__fail_driver(RDM_ERROR_COMPILE, error, driver->rtc_error_string(error), driver->call_name(call), -1,
@@ -49,13 +58,16 @@ static rdm_status compiler_failed(const rdm__driver *driver, rdm__call call, int
 /* The log of a program, to be freed; null where there is none. */
 static char *program_log(const rdm__driver *driver, void *program) {
   size_t size = 0;
-  if (driver->rtc_get_log_size(program, &size) != RDM_RTC_SUCCESS || size == 0) return NULL;
+  int error = RDM_RTC_SUCCESS;
+  rdm_status status = RDM_OK;
+  STEP(status, error, driver->rtc_get_log_size(program, &size));
+  if (status != RDM_OK || error != RDM_RTC_SUCCESS || size == 0) return NULL;
   char *log = calloc(1, size + 1);
-  if (log != NULL && driver->rtc_get_log(program, log) != RDM_RTC_SUCCESS) {
-    free(log);
-    log = NULL;
-  }
-  return log;
+  if (log == NULL) return NULL;
+  STEP(status, error, driver->rtc_get_log(program, log));
+  if (status == RDM_OK && error == RDM_RTC_SUCCESS) return log;
+  free(log);
+  return NULL;
 }
 
 static rdm_status source_refused(const rdm__driver *driver, void *program, int error, const char *name) {
@@ -72,18 +84,25 @@ static rdm_status source_refused(const rdm__driver *driver, void *program, int e
 }
 
 static rdm_status fetch_code(const rdm__driver *driver, void *program, const char *name, rdm__code *code) {
-  int error = driver->rtc_get_code_size(program, &code->size_bytes);
+  int error = RDM_RTC_SUCCESS;
+  rdm_status status = RDM_OK;
+  STEP(status, error, driver->rtc_get_code_size(program, &code->size_bytes));
+  if (status != RDM_OK) return status;
   if (error != RDM_RTC_SUCCESS) return compiler_failed(driver, RDM__CALL_rtc_get_code_size, error, name);
   code->bytes = malloc(code->size_bytes > 0 ? code->size_bytes : 1);
   if (code->bytes == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for the code of %.200s", name);
-  error = driver->rtc_get_code(program, code->bytes);
+  STEP(status, error, driver->rtc_get_code(program, code->bytes));
+  if (status != RDM_OK) return status;
   if (error != RDM_RTC_SUCCESS) return compiler_failed(driver, RDM__CALL_rtc_get_code, error, name);
   return RDM_OK;
 }
 
 static rdm_status compile_program(const rdm__driver *driver, void *program, const rdm_module_source *source,
                                   const char *const *options, rdm__code *code) {
-  int error = driver->rtc_compile_program(program, (int)source->option_count + 1, options);
+  int error = RDM_RTC_SUCCESS;
+  rdm_status status = RDM_OK;
+  STEP(status, error, driver->rtc_compile_program(program, (int)source->option_count + 1, options));
+  if (status != RDM_OK) return status;
   if (error != RDM_RTC_SUCCESS) return source_refused(driver, program, error, source->name);
   return fetch_code(driver, program, source->name, code);
 }
@@ -93,11 +112,17 @@ static rdm_status compile_now(const compile_request *request, const rdm_module_s
                               const char *const *options, rdm__code *code) {
   const rdm__driver *driver = request->driver;
   void *program = NULL;
+  int error = RDM_RTC_SUCCESS;
+  rdm_status status = RDM_OK;
+  STEP(status, error, driver->rtc_create_program(&program, source->source, source->name));
+  if (status != RDM_OK) return status;
   atomic_fetch_add_explicit(&compile_count, 1, memory_order_relaxed);
-  int error = driver->rtc_create_program(&program, source->source, source->name);
   if (error != RDM_RTC_SUCCESS) return compiler_failed(driver, RDM__CALL_rtc_create_program, error, source->name);
-  rdm_status status = compile_program(driver, program, source, options, code);
-  error = driver->rtc_destroy_program(&program);
+  status = compile_program(driver, program, source, options, code);
+  /* A process that is exiting leaves the program as it is. */
+  rdm_status left = RDM_OK;
+  STEP(left, error, driver->rtc_destroy_program(&program));
+  if (left != RDM_OK) return left;
   if (status == RDM_OK && error != RDM_RTC_SUCCESS) {
     status = compiler_failed(driver, RDM__CALL_rtc_destroy_program, error, source->name);
   }
@@ -112,11 +137,9 @@ static rdm_status compile_source(const compile_request *request, const rdm_modul
   if (options == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory to compile %.200s", source->name);
   options[0] = architecture;
   for (uint32_t i = 0; i < source->option_count; i++) options[i + 1] = source->options[i];
-  rdm_status status = rdm__compiler_enter(request->driver);
-  if (status == RDM_OK) {
-    status = compile_now(request, source, options, code);
-    rdm__compiler_leave(request->driver);
-  }
+  rdm__compiler_enter(request->driver);
+  rdm_status status = compile_now(request, source, options, code);
+  rdm__compiler_leave(request->driver);
   free(options);
   return status;
 }
@@ -125,7 +148,7 @@ static rdm_status compile_source(const compile_request *request, const rdm_modul
 static rdm_status find_or_compile(const compile_request *request, const rdm_module_source *source, rdm__code *code) {
   rdm__cache_key key;
   if (!rdm__cache_key_make(request->driver, request->architecture, source, &key)) {
-    return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory to compile %.200s", source->name);
+    return compile_source(request, source, code);
   }
   rdm__cache_turn turn;
   rdm_status status = RDM_OK;
@@ -201,6 +224,11 @@ rdm_status rdm__source_check(const rdm_module_source *source) {
 
 rdm_status rdm_code_get(const char *architecture, const rdm_module_source *source, const void **out_code,
                         size_t *out_code_size_bytes) {
+  return rdm_code_get_within(architecture, source, RDM_WAIT_FOREVER, out_code, out_code_size_bytes);
+}
+
+rdm_status rdm_code_get_within(const char *architecture, const rdm_module_source *source, uint64_t timeout_ns,
+                               const void **out_code, size_t *out_code_size_bytes) {
   if (architecture == NULL || out_code == NULL || out_code_size_bytes == NULL) {
     return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "%s is null",
                      architecture == NULL ? "architecture" : (out_code == NULL ? "out_code" : "out_code_size_bytes"));
@@ -214,7 +242,11 @@ rdm_status rdm_code_get(const char *architecture, const rdm_module_source *sourc
   const rdm__code *code = NULL;
   rdm_status status = rdm__source_check(source);
   if (status == RDM_OK) status = rdm__runtime_enter(&driver);
-  if (status == RDM_OK) status = rdm__compile(driver, architecture, source, &code);
+  if (status != RDM_OK) return status;
+  rdm__wait_limit limit = rdm__wait_limit_from(timeout_ns);
+  status = rdm__compile_until(driver, architecture, source, limit.deadline_ns, &code);
+  if (status == RDM_ERROR_TIMEOUT)
+    return rdm__wait_limit_reached(&limit, "waiting for another thread's compile of a source", -1);
   if (status != RDM_OK) return status;
   *out_code = code->bytes;
   *out_code_size_bytes = code->size_bytes;

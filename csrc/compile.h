@@ -31,11 +31,8 @@ rdm_status rdm__compile_anew(const rdm__driver *driver, const char *architecture
 /* RDM_OK for a source that is whole; else an error that names what is missing. */
 rdm_status rdm__source_check(const rdm_module_source *source);
 
-/*
- * Held around a compile or a load where the driver can not do two at once; nothing else for the others. Fails where the
- * process is exiting, and is then not held.
- */
-rdm_status rdm__compiler_enter(const rdm__driver *driver);
+/* Held around a compile or a load where the driver can not do two at once; nothing for the others. */
+void rdm__compiler_enter(const rdm__driver *driver);
 void rdm__compiler_leave(const rdm__driver *driver);
 
 #endif

@@ -3,8 +3,10 @@
 #include "clock.h"
 #include "driver_call.h"
 #include "library_thread.h"
+#include "poll.h"
 #include "runtime.h"
 #include "status.h"
+#include "visit.h"
 
 #include <stdlib.h>
 
@@ -110,6 +112,8 @@ static void enqueue_callback(rdm__queue *queue) {
   rdm__batch *batch = completions->first_pending;
   while (batch != NULL && batch->callback != 0) batch = batch->next;
   if (batch == NULL || !bind_quietly(device)) return;
+  /* It would become a part of the graph and run with each launch of that; so it waits until the capture is over. */
+  if (rdm__stream_is_capturing(device, queue->native) || rdm__runtime_is_over()) return;
   int error = device->driver->launch_host_function(queue->native, on_callback, queue);
   if (error != RDM_HIP_SUCCESS) {
     rdm__device_note_failure(device, RDM__CALL_launch_host_function, error, following);
@@ -210,15 +214,11 @@ static uint64_t look_at(rdm__queue *queue) {
   uint64_t committed = queue->completions.batches_committed;
   bool is_pending = queue->completions.first_pending != NULL;
   rdm__mutex_unlock(&queue->lock);
-  if (!is_pending || !bind_quietly(device)) return 0;
-  int error = device->driver->stream_query(queue->native);
-  if (error == RDM_HIP_SUCCESS) return committed;
-  if (error == RDM_HIP_NOT_READY) {
-    rdm__driver_forget_error(device->driver);
-  } else {
-    rdm__device_note_failure(device, RDM__CALL_stream_query, error, following);
-  }
-  return 0;
+  if (!is_pending) return 0;
+  const rdm_error before = *rdm__thread_error();
+  rdm_status status = rdm__poll(device, RDM__POLL_STREAM, queue->native, following);
+  if (status != RDM_OK) *rdm__thread_error() = before;
+  return status == RDM_OK ? committed : 0;
 }
 
 /* With the queue's lock held, and nothing pending: takes it out of the list. */

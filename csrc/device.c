@@ -17,7 +17,10 @@ static rdm__handle_table devices = RDM__HANDLE_TABLE(RDM__HANDLE_DEVICE, rdm__de
  * device works without it, so only a fault is a failure here.
  */
 static rdm_status set_schedule_flag(const rdm__driver *driver, int32_t index) {
+  rdm_status status = rdm__runtime_enter_driver();
+  if (status != RDM_OK) return status;
   int error = driver->set_device_flags(RDM_HIP_DEVICE_SCHEDULE_BLOCKING_SYNC);
+  rdm__runtime_thread_left_driver();
   if (error == RDM_HIP_SUCCESS) return RDM_OK;
   if (rdm__driver_error_is_fault(error)) {
     return rdm__driver_call_failed(driver, index, RDM__CALL_set_device_flags, error, "first use of the device");
@@ -39,19 +42,26 @@ static void initialize(rdm__device *device, const rdm__driver *driver, int32_t i
   for (int i = 0; i < RDM__EVENT_KINDS; i++) rdm__mutex_init(&device->event_pools[i].lock, RDM__RANK_LEAF);
 }
 
+/* Each call is a visit of its own: the first use of a GPU takes long, and the exit may begin meanwhile. */
 rdm_status rdm__device_construct(const rdm__driver *driver, int32_t index, bool *schedule_flag_is_set,
                                  rdm__device **out_device) {
+  rdm_status status = rdm__runtime_enter_driver();
+  if (status != RDM_OK) return status;
   int error = driver->set_device(index);
+  rdm__runtime_thread_left_driver();
   if (error != RDM_HIP_SUCCESS) {
     return rdm__driver_call_failed(driver, index, RDM__CALL_set_device, error, "first use of the device");
   }
   if (!*schedule_flag_is_set) {
-    rdm_status status = set_schedule_flag(driver, index);
+    status = set_schedule_flag(driver, index);
     if (status != RDM_OK) return status;
     *schedule_flag_is_set = true;
   }
   rdm__device_properties properties = {0};
+  status = rdm__runtime_enter_driver();
+  if (status != RDM_OK) return status;
   error = driver->get_device_properties(&properties, index);
+  rdm__runtime_thread_left_driver();
   if (error != RDM_HIP_SUCCESS) {
     return rdm__driver_call_failed(driver, index, RDM__CALL_get_device_properties, error, "first use of the device");
   }
@@ -141,9 +151,11 @@ rdm_status rdm__device_bind(rdm__device *device) {
   if (error != RDM_HIP_SUCCESS) {
     return rdm__device_call_failed(device, RDM__CALL_get_device, error, "making the device current");
   }
-  if (current == device->index) return RDM_OK;
+  if (current == device->index) return rdm__runtime_check();
+  status = rdm__runtime_check();
+  if (status != RDM_OK) return status;
   error = driver->set_device(device->index);
-  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  if (error == RDM_HIP_SUCCESS) return rdm__runtime_check();
   return rdm__device_call_failed(device, RDM__CALL_set_device, error, "making the device current");
 }
 

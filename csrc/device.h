@@ -106,7 +106,8 @@ void rdm__device_note_failure(rdm__device *device, rdm__call call, int error, co
 /*
  * Makes the device the calling thread's current one. Asks the driver each time: other code in the process moves it
  * without telling us. The previous one is not restored, since naming it would touch a GPU that nobody asked for.
- * What is about to enter the driver comes through here, so it is also where a process that is exiting is told.
+ * What is about to enter the driver comes through here, so it is also where a process that is exiting is told: before
+ * each driver call and after the last, so that the caller makes one more at most once the exit has begun.
  */
 rdm_status rdm__device_bind(rdm__device *device);
 

@@ -4,6 +4,7 @@
 #include "runtime.h"
 #include "status.h"
 #include "thread_memory.h"
+#include "wait.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,15 +95,15 @@ static void insert(map_entry *entry, rdm__device *device) {
   rdm__shared_lock_write_unlock(&map_lock);
 }
 
-static rdm_status construct(map_entry *entry, const rdm__driver *driver, int32_t index, rdm__device **out_device) {
+static rdm_status construct(map_entry *entry, const rdm__driver *driver, int32_t index, const rdm__wait_limit *limit,
+                            rdm__device **out_device) {
   bool constructed = false;
-  rdm_status status = RDM_OK;
-  rdm__mutex_lock(&entry->construction_lock);
+  rdm_status status = rdm__wait_for_index_lock(&entry->construction_lock, index, limit,
+                                               "waiting for another thread's first use of the device");
+  if (status != RDM_OK) return status;
   /* Another thread may have been here between our miss and this lock. */
   rdm__device *device = find(index);
-  /* And the exit may have begun. */
-  if (device == NULL) status = rdm__runtime_check();
-  if (device == NULL && status == RDM_OK) {
+  if (device == NULL) {
     status = rdm__device_construct(driver, index, &entry->schedule_flag_is_set, &device);
     if (status == RDM_OK) {
       atomic_fetch_add_explicit(&entry->construction_count, 1, memory_order_relaxed);
@@ -125,15 +126,19 @@ static rdm__device *recall(int32_t index) {
   return device != NULL && device->index == index && rdm__runtime_is_ready() ? device : NULL;
 }
 
-/* The device from the map itself, which is the only source of what a thread remembers. */
-static rdm_status get_from_map(int32_t index, rdm__device **out_device) {
+/* The device from the map itself, which is the only source of what a thread remembers. The limit is made only where
+ * there is something to wait for: a lookup that finds its device reads no clock. */
+static rdm_status get_from_map(int32_t index, uint64_t timeout_ns, rdm__device **out_device) {
   const rdm__driver *driver = NULL;
   rdm_status status = rdm__device_map_check_index(index, &driver);
   if (status != RDM_OK) return status;
   rdm__device *device = find(index);
   map_entry *entry = NULL;
   if (device == NULL) status = entry_of(index, &entry);
-  if (device == NULL && status == RDM_OK) status = construct(entry, driver, index, &device);
+  if (device == NULL && status == RDM_OK) {
+    rdm__wait_limit limit = rdm__wait_limit_from(timeout_ns);
+    status = construct(entry, driver, index, &limit, &device);
+  }
   if (status != RDM_OK) return status;
   remembered[(uint32_t)index % REMEMBERED_DEVICES] = device;
   *out_device = device;
@@ -142,7 +147,7 @@ static rdm_status get_from_map(int32_t index, rdm__device **out_device) {
 
 rdm_status rdm__device_map_get(int32_t index, rdm__device **out_device) {
   *out_device = recall(index);
-  return *out_device != NULL ? RDM_OK : get_from_map(index, out_device);
+  return *out_device != NULL ? RDM_OK : get_from_map(index, RDM_WAIT_FOREVER, out_device);
 }
 
 void rdm__device_map_each(void (*visit)(rdm__device *device, void *context), void *context) {
@@ -156,7 +161,7 @@ void rdm__device_map_each(void (*visit)(rdm__device *device, void *context), voi
 /* Apart, so that a hit is a function without a stack frame. */
 __attribute__((noinline)) static rdm_status get_handle_from_map(int32_t index, rdm_device *out_device) {
   rdm__device *device = NULL;
-  rdm_status status = get_from_map(index, &device);
+  rdm_status status = get_from_map(index, RDM_WAIT_FOREVER, &device);
   if (status == RDM_OK) *out_device = device->handle;
   return status;
 }
@@ -167,6 +172,14 @@ rdm_status rdm_device_get(int32_t device_index, rdm_device *out_device) {
   if (device == NULL) return get_handle_from_map(device_index, out_device);
   *out_device = device->handle;
   return RDM_OK;
+}
+
+rdm_status rdm_device_get_within(int32_t device_index, uint64_t timeout_ns, rdm_device *out_device) {
+  if (out_device == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_device is null");
+  rdm__device *device = recall(device_index);
+  rdm_status status = device != NULL ? RDM_OK : get_from_map(device_index, timeout_ns, &device);
+  if (status == RDM_OK) out_device->bits = device->handle.bits;
+  return status;
 }
 
 rdm_status rdm_device_construction_count(int32_t device_index, uint64_t *out_count) {

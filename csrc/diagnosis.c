@@ -87,7 +87,10 @@ rdm_status rdm_probe_device(const char *name, int32_t index, rdm_device_info *ou
                      driver->name, count, count == 1 ? "" : "s", count - 1);
   }
   rdm__device_properties properties = {0};
+  status = rdm__runtime_enter_driver();
+  if (status != RDM_OK) return status;
   int error = driver->get_device_properties(&properties, index);
+  rdm__runtime_thread_left_driver();
   if (error != RDM_HIP_SUCCESS) {
     return rdm__driver_call_failed(driver, index, RDM__CALL_get_device_properties, error, "looking at the device");
   }

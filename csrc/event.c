@@ -98,6 +98,7 @@ static rdm_status elapsed(rdm__event *start, rdm__event *end, float *out_millise
   if (status == RDM_OK) status = rdm__event_check_recorded(end);
   if (status == RDM_OK) status = rdm__query_native_event(device, start->native, "asking for the start event");
   if (status == RDM_OK) status = rdm__query_native_event(device, end->native, "asking for the end event");
+  if (status == RDM_OK) status = rdm__runtime_check();
   if (status != RDM_OK) return status;
   float milliseconds = 0;
   int error = device->driver->event_elapsed_time(&milliseconds, start->native, end->native);

@@ -139,7 +139,8 @@ static rdm_status create(rdm__device *device, uint32_t flags, rdm__event **out_e
 static void destroy(rdm__device *device, rdm__event **events, int count) {
   bool bound = count > 0 && rdm__device_bind(device) == RDM_OK;
   for (int i = 0; i < count; i++) {
-    int error = bound ? device->driver->event_destroy(events[i]->native) : RDM_HIP_SUCCESS;
+    bool may_call = bound && !rdm__runtime_is_over();
+    int error = may_call ? device->driver->event_destroy(events[i]->native) : RDM_HIP_SUCCESS;
     if (error != RDM_HIP_SUCCESS) {
       rdm__device_note_failure(device, RDM__CALL_event_destroy, error, "ending idle events");
     }

@@ -5,6 +5,7 @@
 #include "log.h"
 #include "runtime.h"
 #include "status.h"
+#include "visit.h"
 #include "wait.h"
 
 #include <stdatomic.h>
@@ -30,13 +31,18 @@ static rdm__build_cache loaded = RDM__BUILD_CACHE_INIT;
 
 static rdm_status load_native(rdm__device *device, const char *name, const void *code, size_t code_size_bytes,
                               void **out_native) {
-  rdm_status status = rdm__device_bind(device);
-  if (status == RDM_OK) status = rdm__compiler_enter(device->driver);
-  if (status != RDM_OK) return status;
-  int error = device->driver->module_load_data(out_native, code, code_size_bytes);
+  rdm__capture_guard guard;
+  rdm__compiler_enter(device->driver);
+  rdm_status status = rdm__visit_begin(device, &guard);
+  if (status == RDM_OK) {
+    int error = device->driver->module_load_data(out_native, code, code_size_bytes);
+    if (error != RDM_HIP_SUCCESS) {
+      status = rdm__device_call_failed(device, RDM__CALL_module_load_data, error, "loading module %.400s", name);
+    }
+    rdm__visit_end(device, &guard);
+  }
   rdm__compiler_leave(device->driver);
-  if (error == RDM_HIP_SUCCESS) return RDM_OK;
-  return rdm__device_call_failed(device, RDM__CALL_module_load_data, error, "loading module %.400s", name);
+  return status;
 }
 
 static rdm_status load(rdm__device *device, const char *name, const void *code, size_t code_size_bytes,
@@ -167,15 +173,20 @@ static rdm__kernel *make_kernel(rdm__device *device, const char *name, void *nat
 /* With kernels_lock held and the kernel not in the table. */
 static rdm_status add_kernel(module *module, const char *name, rdm__kernel **out_kernel) {
   rdm__device *device = module->device;
-  rdm_status status = rdm__device_bind(device);
+  rdm__capture_guard guard;
+  rdm_status status = rdm__visit_begin(device, &guard);
   if (status != RDM_OK) return status;
   void *native = NULL;
+  rdm__kernel *kernel = NULL;
   int error = device->driver->module_get_function(&native, module->native, name);
   if (error != RDM_HIP_SUCCESS) {
-    return rdm__device_call_failed(device, RDM__CALL_module_get_function, error, "kernel %.400s of module %.400s", name,
-                                   module->name);
+    status = rdm__device_call_failed(device, RDM__CALL_module_get_function, error, "kernel %.400s of module %.400s",
+                                     name, module->name);
+  } else {
+    kernel = rdm__kernel_table_reserve(&module->kernels) ? make_kernel(device, name, native) : NULL;
   }
-  rdm__kernel *kernel = rdm__kernel_table_reserve(&module->kernels) ? make_kernel(device, name, native) : NULL;
+  rdm__visit_end(device, &guard);
+  if (status != RDM_OK) return status;
   if (kernel == NULL) {
     return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for kernel %.400s of module %.400s", name, module->name);
   }

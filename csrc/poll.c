@@ -5,6 +5,7 @@
 #include "library_thread.h"
 #include "runtime.h"
 #include "status.h"
+#include "visit.h"
 
 #include <stdlib.h>
 
@@ -36,6 +37,12 @@ bool rdm__poll_finds_pending_error(const rdm__device *device) {
 
 rdm_status rdm__poll_here(rdm__device *device, rdm__poll_kind kind, void *native, const char *doing) {
   const rdm__driver *driver = device->driver;
+  if (kind == RDM__POLL_STREAM) {
+    /* To ask a captured stream whether it is done would end its capture; and it is not done before that ends. */
+    if (rdm__stream_is_capturing(device, native)) return RDM_NOT_READY;
+    rdm_status status = rdm__runtime_check();
+    if (status != RDM_OK) return status;
+  }
   int error = kind == RDM__POLL_EVENT ? driver->event_query(native) : driver->stream_query(native);
   if (error == RDM_HIP_SUCCESS) return RDM_OK;
   if (error == RDM_HIP_NOT_READY) return RDM_NOT_READY;
@@ -45,9 +52,12 @@ rdm_status rdm__poll_here(rdm__device *device, rdm__poll_kind kind, void *native
 
 /* One poll by a thread whose slot was clean. */
 static rdm_status poll_and_clear(rdm__device *device, rdm__poll_kind kind, void *native, const char *doing) {
+  rdm__capture_guard guard = {0};
   rdm_status status = rdm__device_bind(device);
+  if (status == RDM_OK) status = rdm__capture_relax(device, &guard);
   if (status == RDM_OK) status = rdm__poll_here(device, kind, native, doing);
   if (status == RDM_NOT_READY) rdm__driver_forget_error(device->driver);
+  rdm__capture_restore(device, &guard);
   return status;
 }
 

@@ -20,7 +20,8 @@ bool rdm__poll_finds_pending_error(const rdm__device *device);
 
 /*
  * RDM_OK, RDM_NOT_READY, or an error; `doing` is for its message. The first asks on this thread, with the device made
- * current before, and leaves not-ready in the slot; the second asks on the device's own thread.
+ * current and the thread's capture mode relaxed before, and leaves not-ready in the slot; the second asks on the
+ * device's own thread.
  */
 rdm_status rdm__poll_here(rdm__device *device, rdm__poll_kind kind, void *native, const char *doing);
 rdm_status rdm__poll_elsewhere(rdm__device *device, rdm__poll_kind kind, void *native, const char *doing);

@@ -2,6 +2,7 @@
 
 #include "poll.h"
 #include "status.h"
+#include "visit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +28,18 @@ static void push(rdm__pool *pool, rdm__queue *queue) {
 }
 
 static rdm_status create(rdm__device *device, rdm__queue **out_queue) {
-  rdm_status status = rdm__device_bind(device);
+  rdm__capture_guard guard;
+  rdm_status status = rdm__visit_begin(device, &guard);
   if (status != RDM_OK) return status;
-  rdm__queue *queue = calloc(1, sizeof *queue);
-  if (queue == NULL) return rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for a stream");
-  int error = device->driver->stream_create(&queue->native, RDM_HIP_STREAM_NON_BLOCKING);
+  void *native = NULL;
+  int error = device->driver->stream_create(&native, RDM_HIP_STREAM_NON_BLOCKING);
   if (error != RDM_HIP_SUCCESS) {
-    free(queue);
-    return rdm__device_call_failed(device, RDM__CALL_stream_create, error, "making a stream");
+    status = rdm__device_call_failed(device, RDM__CALL_stream_create, error, "making a stream");
   }
+  rdm__visit_end(device, &guard);
+  rdm__queue *queue = status == RDM_OK ? calloc(1, sizeof *queue) : NULL;
+  if (queue == NULL) return status != RDM_OK ? status : rdm__fail(RDM_ERROR_OUT_OF_MEMORY, "no memory for a stream");
+  queue->native = native;
   queue->device = device;
   rdm__mutex_init(&queue->lock, RDM__RANK_QUEUE);
   *out_queue = queue;

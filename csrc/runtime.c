@@ -29,7 +29,7 @@ static int current_state(void) {
   return atomic_load_explicit(&rdm__runtime_state, memory_order_acquire);
 }
 
-/* How many of the library's own threads are about to call the driver, or inside it. */
+/* How many threads that count themselves are about to call the driver, or inside it. */
 static atomic_int threads_in_driver;
 
 /* Longer than any driver call that gets on, and short against what a user notices at exit. */
@@ -47,8 +47,8 @@ void rdm__runtime_thread_left_driver(void) {
   atomic_fetch_sub_explicit(&threads_in_driver, 1, memory_order_release);
 }
 
-/* The one thing of this library that runs at exit: no call begins after it, and the library's own threads have left the
- * driver, unless one stands still there. */
+/* The one thing of this library that runs at exit: no call begins after it, and the threads that count themselves have
+ * left the driver, unless one stands still there. */
 static void at_exit(void) {
   int before = current_state();
   while (before != RDM__FORKED &&
@@ -107,6 +107,10 @@ rdm_status rdm__runtime_release_status(rdm_status status) {
   return status == RDM_ERROR_SHUTTING_DOWN ? RDM_OK : status;
 }
 
+rdm_status rdm__runtime_enter_driver(void) {
+  return rdm__runtime_thread_enters_driver() ? RDM_OK : rdm__runtime_check();
+}
+
 /* The driver to open, from rdm_configure, else from the environment. Called with the lock held. */
 static rdm_status choose(const char **out_name, int *out_sim_devices) {
   *out_name = configured_driver[0] != '\0' ? configured_driver : rdm__environment_text("RDM_DRIVER");
@@ -144,7 +148,11 @@ static rdm_status load(void) {
   rdm_status status = RDM_OK;
   if (atomic_compare_exchange_strong_explicit(&rdm__runtime_state, &expected, RDM__LOADING, memory_order_acq_rel,
                                               memory_order_acquire)) {
-    status = open_driver();
+    status = rdm__runtime_enter_driver();
+    if (status == RDM_OK) {
+      status = open_driver();
+      rdm__runtime_thread_left_driver();
+    }
     rdm__runtime_renew_exit_handler();
     expected = RDM__LOADING;
     atomic_compare_exchange_strong_explicit(&rdm__runtime_state, &expected,
@@ -232,7 +240,11 @@ rdm_status rdm_probe_driver(const char *driver, int32_t *out_count) {
     count = sim_devices;
   } else {
     atomic_store_explicit(&a_library_was_probed, true, memory_order_release);
-    status = rdm__driver_select(driver, 0, &probed, &count);
+    status = rdm__runtime_enter_driver();
+    if (status == RDM_OK) {
+      status = rdm__driver_select(driver, 0, &probed, &count);
+      rdm__runtime_thread_left_driver();
+    }
     rdm__runtime_renew_exit_handler();
   }
   rdm__mutex_unlock(&runtime_lock);
@@ -246,11 +258,14 @@ rdm_status rdm_get_driver_info(rdm_driver_info *out_info) {
   if (status != RDM_OK) return status;
   rdm_driver_info info = {.struct_size = sizeof info};
   int major = 0, minor = 0;
+  status = rdm__runtime_enter_driver();
+  if (status != RDM_OK) return status;
   /* A version that the driver does not tell stays 0; that is no failure, and leaves nothing pending for others. */
   if (driver->driver_get_version(&info.driver_version) != RDM_HIP_SUCCESS) info.driver_version = 0;
   if (driver->runtime_get_version(&info.runtime_version) != RDM_HIP_SUCCESS) info.runtime_version = 0;
   if (driver->rtc_version(&major, &minor) == RDM_RTC_SUCCESS) info.compiler_version = major * 1000 + minor;
   if (info.driver_version == 0 || info.runtime_version == 0) driver->get_last_error();
+  rdm__runtime_thread_left_driver();
   snprintf(info.name, sizeof info.name, "%s", driver->name);
   snprintf(info.runtime_path, sizeof info.runtime_path, "%s", driver->runtime_path);
   snprintf(info.compiler_path, sizeof info.compiler_path, "%s", driver->compiler_path);

@@ -50,11 +50,16 @@ void rdm__runtime_renew_exit_handler(void);
 int32_t rdm__runtime_device_count(void);
 
 /*
- * For the library's own threads, around what they call the driver for: false once exit handlers run, and then nothing
- * is to be called or left. The exit handler waits a moment for those that are inside.
+ * Around what the driver is called for by the library's own threads, and by threads of the program where a few
+ * nanoseconds do not matter: false once exit handlers run, and then nothing is to be called or left. The exit handler
+ * waits a moment for those that are inside. Not held while a lock is waited for. Where one visit makes several calls,
+ * those after one that may take long are made in a visit of their own.
  */
 bool rdm__runtime_thread_enters_driver(void);
 void rdm__runtime_thread_left_driver(void);
+
+/* The same as a status: RDM_OK, and then to be left, or what rdm__runtime_check says. */
+rdm_status rdm__runtime_enter_driver(void);
 
 /* What a release returns when it does nothing because of that: RDM_OK at exit, RDM_ERROR_FORKED in a forked child. */
 rdm_status rdm__runtime_release_check(void);

@@ -36,7 +36,8 @@ static _Thread_local rdm_error last_error = {.struct_size = sizeof(rdm_error), .
   X(RDM_ERROR_ALREADY_CONFIGURED, "The driver is chosen already; configure before first use.")                     \
   X(RDM_ERROR_WRONG_DEVICE, "Two objects of different devices were used together.")                                \
   X(RDM_ERROR_UNSUPPORTED, "The driver or the build can not do this.")                                             \
-  X(RDM_ERROR_RESOURCE, "A system resource other than memory ran out.")
+  X(RDM_ERROR_RESOURCE, "A system resource other than memory ran out.")                                            \
+  X(RDM_ERROR_CAPTURING, "A stream is being captured, and the driver does not let this happen meanwhile.")
 
 const char *rdm_status_name(rdm_status status) {
   switch (status) {

@@ -1,8 +1,10 @@
 /* Committing without waiting, and waiting for all that a stream or a device was given. */
 #include "completion.h"
 #include "event_pool.h"
+#include "runtime.h"
 #include "status.h"
 #include "stream.h"
+#include "visit.h"
 
 /* The stream's queue, which stays its own while the stream is pinned; null before its first submission. */
 static rdm__queue *queue_of(rdm__stream *stream) {
@@ -31,9 +33,16 @@ static rdm_status mark(rdm__queue *queue, const rdm__event *event, const rdm__wa
   rdm_status status =
       rdm__wait_for_lock(&queue->lock, device, limit, "waiting for another thread's submission to a stream");
   if (status != RDM_OK) return status;
-  rdm__completions_commit(queue, true);
-  *out_batch_count = queue->completions.batches_committed;
   status = rdm__device_bind(device);
+  if (status == RDM_OK && rdm__stream_is_capturing(device, queue->native)) {
+    status = rdm__fail(RDM_ERROR_CAPTURING, "stream %d of device %d is being captured; what is captured does not run",
+                       queue->stream_index, device->index);
+  }
+  if (status == RDM_OK) {
+    rdm__completions_commit(queue, true);
+    *out_batch_count = queue->completions.batches_committed;
+    status = rdm__runtime_check();
+  }
   if (status == RDM_OK) {
     int error = device->driver->event_record(event->native, queue->native);
     if (error != RDM_HIP_SUCCESS) {

@@ -6,8 +6,10 @@
 #include "runtime.h"
 #include "settings.h"
 #include "status.h"
+#include "visit.h"
 
 #include <sched.h>
+#include <stdio.h>
 
 enum { SPINS = 64 };
 /* For so long the thread gives way rather than sleep: what most evaluations take, while a sleep takes 50 us and more.
@@ -27,13 +29,14 @@ rdm__wait_limit rdm__wait_limit_from(uint64_t timeout_ns) {
 
 rdm_status rdm__wait_limit_reached(const rdm__wait_limit *limit, const char *doing, int32_t device_index) {
   double seconds = (double)limit->timeout_ns / (double)RDM__NS_PER_SECOND;
+  char where[32] = "";
+  if (device_index >= 0) snprintf(where, sizeof where, " on device %d", device_index);
   if (limit->is_watchdog) {
     return rdm__fail_driver(RDM_ERROR_WATCHDOG, 0, "", "", device_index,
-                            "%s on device %d took longer than RDM_WATCHDOG_SECS, %g s", doing, device_index, seconds);
+                            "%s%s took longer than RDM_WATCHDOG_SECS, %g s", doing, where, seconds);
   }
   return rdm__fail_driver(RDM_ERROR_TIMEOUT, 0, "", "", device_index,
-                          "%s on device %d reached its deadline of %g s; the work goes on", doing, device_index,
-                          seconds);
+                          "%s%s reached its deadline of %g s; the work goes on", doing, where, seconds);
 }
 
 static void pause_briefly(void) {
@@ -83,7 +86,9 @@ rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__
   if (status == RDM_OK) status = rdm__device_check(device);
   if (status != RDM_OK) return status;
   bool elsewhere = rdm__poll_finds_pending_error(device);
+  rdm__capture_guard guard = {0};
   if (!elsewhere) status = rdm__device_bind(device);
+  if (!elsewhere && status == RDM_OK) status = rdm__capture_relax(device, &guard);
   bool leaves_not_ready = false;
   uint64_t sleep_ns = first_sleep_ns;
   for (unsigned attempt = 0; status == RDM_OK; attempt++) {
@@ -98,8 +103,23 @@ rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__
     status = rdm__runtime_check();
     if (status == RDM_OK) status = rdm__device_check(device);
   }
-  if (leaves_not_ready && !rdm__runtime_is_over()) rdm__driver_forget_error(device->driver);
+  if (leaves_not_ready) rdm__driver_forget_error(device->driver);
+  rdm__capture_restore(device, &guard);
   return status;
+}
+
+rdm_status rdm__wait_for_index_lock(rdm__mutex *lock, int32_t device_index, const rdm__wait_limit *limit,
+                                    const char *doing) {
+  uint64_t sleep_ns = first_sleep_ns;
+  for (unsigned attempt = 0; !rdm__mutex_try_lock(lock); attempt++) {
+    rdm_status status = rdm__runtime_check();
+    if (status == RDM_OK && rdm__now_ns() >= limit->deadline_ns) {
+      status = rdm__wait_limit_reached(limit, doing, device_index);
+    }
+    if (status != RDM_OK) return status;
+    back_off(attempt, &sleep_ns, limit->deadline_ns);
+  }
+  return RDM_OK;
 }
 
 rdm_status rdm__wait_for_lock(rdm__mutex *lock, rdm__device *device, const rdm__wait_limit *limit, const char *doing) {

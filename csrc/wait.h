@@ -19,7 +19,7 @@ typedef struct rdm__wait_limit {
 rdm__wait_limit rdm__wait_limit_from(uint64_t timeout_ns);
 
 /* The error of a wait that reached its limit, `doing` what, such as "waiting for an event": RDM_ERROR_TIMEOUT or
- * RDM_ERROR_WATCHDOG. */
+ * RDM_ERROR_WATCHDOG. An index of -1: of no device. */
 rdm_status rdm__wait_limit_reached(const rdm__wait_limit *limit, const char *doing, int32_t device_index);
 
 /* Waits until a driver event of the device, which has been recorded, is done. `doing` is for the messages. */
@@ -27,9 +27,11 @@ rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__
 
 /*
  * Takes a lock that another thread may hold while it is inside the driver, where a queue that is full keeps it. On
- * failure the lock is not taken.
+ * failure the lock is not taken. The second is for what is of no device yet but of an index.
  */
 rdm_status rdm__wait_for_lock(rdm__mutex *lock, rdm__device *device, const rdm__wait_limit *limit, const char *doing);
+rdm_status rdm__wait_for_index_lock(rdm__mutex *lock, int32_t device_index, const rdm__wait_limit *limit,
+                                    const char *doing);
 
 /* RDM_OK, RDM_NOT_READY, or an error. Leaves the thread's last-error slot in the runtime as it was. */
 rdm_status rdm__query_native_event(rdm__device *device, void *native, const char *doing);

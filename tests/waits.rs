@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use common::{is_child, run_child, use_sim};
 use rocm_device_map::probe::{Array, arange_f32, array_to_raw_bytes, multiply_scalar, try_eval};
-use rocm_device_map::{Device, Event, Status, Stream, clear_encoders, sim};
+use rocm_device_map::{Device, Event, ModuleSource, Status, Stream, clear_encoders, sim};
 
 const DONE: &str = "WAITS done";
 const ILLEGAL_ADDRESS: i32 = 700;
@@ -148,5 +148,54 @@ fn child_fault_while_waiting() {
     Stream::set_default(Some(&Stream::new(1).unwrap())).unwrap();
     let bytes = array_to_raw_bytes(&arange_f32(0.0, 2.0, 1.0)).unwrap();
     assert_eq!(common::values(&bytes), [0.0, 1.0]);
+    println!("{DONE}");
+}
+
+#[test]
+fn what_another_thread_builds_is_waited_for_with_a_deadline() {
+    run_child("child_builds_of_others", &[]).expect_done(DONE);
+}
+
+/// Waits until a thread is inside a call to the entry point.
+fn wait_until_inside(entry_point: &str) {
+    let begin = Instant::now();
+    let inside = |call: &sim::Call| call.entry_point == entry_point && call.result.is_none();
+    while !sim::calls().unwrap().iter().any(inside) {
+        assert!(begin.elapsed() < Duration::from_secs(10));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+#[ignore = "a child"]
+fn child_builds_of_others() {
+    if !is_child() {
+        return;
+    }
+    use_sim(2);
+    let stall = Duration::from_secs(1);
+    let short = Some(Duration::from_millis(50));
+    sim::inject(Some("hipGetDeviceProperties"), 1, 1, 0, stall).unwrap();
+    std::thread::scope(|scope| {
+        let builder = scope.spawn(|| Device::get(1));
+        wait_until_inside("hipGetDeviceProperties");
+        let error = Device::get_within(1, short).unwrap_err();
+        assert_eq!(error.status(), Status::Timeout, "{error}");
+        let device = Device::get_within(1, None).unwrap();
+        assert_eq!(builder.join().unwrap().unwrap(), device);
+        assert_eq!(Device::get_within(1, Some(Duration::ZERO)).unwrap(), device);
+    });
+
+    let text = "extern \"C\" __global__ void slow(int *out) { *out = 1; }";
+    let source = ModuleSource::new("slow", text).unwrap();
+    sim::inject(Some("hiprtcCompileProgram"), 1, 1, 0, stall).unwrap();
+    std::thread::scope(|scope| {
+        let builder = scope.spawn(|| source.code_for("sim"));
+        wait_until_inside("hiprtcCompileProgram");
+        let error = source.code_for_within("sim", short).unwrap_err();
+        assert_eq!(error.status(), Status::Timeout, "{error}");
+        let code = source.code_for_within("sim", None).unwrap();
+        assert!(std::ptr::eq(builder.join().unwrap().unwrap(), code));
+    });
     println!("{DONE}");
 }

@@ -71,6 +71,8 @@ pub const RDM_ERROR_WRONG_DEVICE: _bindgen_ty_1 = 25;
 pub const RDM_ERROR_UNSUPPORTED: _bindgen_ty_1 = 26;
 /// A system resource other than memory ran out (threads, handles).
 pub const RDM_ERROR_RESOURCE: _bindgen_ty_1 = 27;
+/// A stream is being captured into a graph, and the driver does not let this happen meanwhile.
+pub const RDM_ERROR_CAPTURING: _bindgen_ty_1 = 28;
 pub type _bindgen_ty_1 = ::core::ffi::c_uint;
 unsafe extern "C" {
     /// The constant's name, such as "RDM_ERROR_TIMEOUT", or "RDM_ERROR_UNKNOWN". Static storage. Works in any state.
@@ -390,6 +392,17 @@ unsafe extern "C" {
  Threads that ask for one index at once get one device. A failed construction leaves nothing and the next call tries
  again. Errors: RDM_ERROR_INVALID_DEVICE, RDM_ERROR_NO_DEVICE, those of rdm_get_driver_info, and the driver's.*/
     pub fn rdm_device_get(device_index: i32, out_device: *mut rdm_device) -> rdm_status;
+}
+unsafe extern "C" {
+    /** The same, with another thread's construction of that device waited for at most `timeout_ns`. What no other thread is
+ constructing the call constructs itself, which takes as long as it takes. Errors: RDM_ERROR_TIMEOUT and
+ RDM_ERROR_WATCHDOG, with the construction going on. Every function that constructs a device waits so, without a
+ deadline of its own.*/
+    pub fn rdm_device_get_within(
+        device_index: i32,
+        timeout_ns: u64,
+        out_device: *mut rdm_device,
+    ) -> rdm_status;
 }
 unsafe extern "C" {
     /// How many times the device with this index was constructed: 0 or 1. Builds nothing and makes no driver call.
@@ -876,8 +889,8 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     /** The same, with another thread's build of that module waited for at most `timeout_ns`. What no other thread is
- building the call builds itself, which takes as long as it takes. Errors: RDM_ERROR_TIMEOUT and RDM_ERROR_WATCHDOG,
- with the build going on.*/
+ building the call builds itself, which takes as long as it takes, its turn at a compiler that does one thing at a
+ time included. Errors: RDM_ERROR_TIMEOUT and RDM_ERROR_WATCHDOG, with the build going on.*/
     pub fn rdm_module_get_within(
         device: rdm_device,
         source: *const rdm_module_source,
@@ -919,6 +932,18 @@ unsafe extern "C" {
     pub fn rdm_code_get(
         architecture: *const ::core::ffi::c_char,
         source: *const rdm_module_source,
+        out_code: *mut *const ::core::ffi::c_void,
+        out_code_size_bytes: *mut usize,
+    ) -> rdm_status;
+}
+unsafe extern "C" {
+    /** The same, with another thread's compile of that source waited for at most `timeout_ns`. What no other thread is
+ compiling the call compiles itself, which takes as long as it takes. Errors: RDM_ERROR_TIMEOUT and
+ RDM_ERROR_WATCHDOG, with the compile going on.*/
+    pub fn rdm_code_get_within(
+        architecture: *const ::core::ffi::c_char,
+        source: *const rdm_module_source,
+        timeout_ns: u64,
         out_code: *mut *const ::core::ffi::c_void,
         out_code_size_bytes: *mut usize,
     ) -> rdm_status;

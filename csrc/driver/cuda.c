@@ -64,6 +64,11 @@ static const char *cuda_call_name(rdm__call call) {
       [RDM__CALL_stream_synchronize] = "cudaStreamSynchronize",
       [RDM__CALL_stream_wait_event] = "cudaStreamWaitEvent",
       [RDM__CALL_launch_host_function] = "cudaLaunchHostFunc",
+      [RDM__CALL_stream_begin_capture] = "cudaStreamBeginCapture",
+      [RDM__CALL_stream_end_capture] = "cudaStreamEndCapture",
+      [RDM__CALL_stream_is_capturing] = "cudaStreamIsCapturing",
+      [RDM__CALL_thread_exchange_capture_mode] = "cudaThreadExchangeStreamCaptureMode",
+      [RDM__CALL_graph_destroy] = "cudaGraphDestroy",
       [RDM__CALL_event_create] = "cudaEventCreateWithFlags",
       [RDM__CALL_event_destroy] = "cudaEventDestroy",
       [RDM__CALL_event_record] = "cuEventRecord",
@@ -193,10 +198,16 @@ static int cuda_host_memory_allocate(void **pointer, size_t size, unsigned flags
 
 /*
  * A thread that has not named a device yet has no context for the driver's library, while HIP, and CUDA's runtime, use
- * its current device. So such a call lets the runtime make that device's context current, and is made again.
+ * its current device. So such a call lets the runtime make that device's context current, and is made again. Freeing
+ * nothing would invalidate a global capture of another thread, so the thread's mode is relaxed meanwhile.
  */
 static bool bind_context(int error) {
-  return error == RDM_HIP_INVALID_CONTEXT && state->library.cudaFree(NULL) == RDM_HIP_SUCCESS;
+  if (error != RDM_HIP_INVALID_CONTEXT) return false;
+  int mode = RDM_HIP_CAPTURE_MODE_RELAXED;
+  bool relaxed = state->library.cudaThreadExchangeStreamCaptureMode(&mode) == RDM_HIP_SUCCESS;
+  bool bound = state->library.cudaFree(NULL) == RDM_HIP_SUCCESS;
+  if (relaxed) (void)state->library.cudaThreadExchangeStreamCaptureMode(&mode);
+  return bound;
 }
 
 static int cuda_module_load_data(void **module, const void *image, size_t image_size) {
@@ -291,6 +302,11 @@ static void fill_table(cuda_state *made) {
   table->stream_synchronize = library->cudaStreamSynchronize;
   table->stream_wait_event = library->cudaStreamWaitEvent;
   table->launch_host_function = library->cudaLaunchHostFunc;
+  table->stream_begin_capture = library->cudaStreamBeginCapture;
+  table->stream_end_capture = library->cudaStreamEndCapture;
+  table->stream_is_capturing = library->cudaStreamIsCapturing;
+  table->thread_exchange_capture_mode = library->cudaThreadExchangeStreamCaptureMode;
+  table->graph_destroy = library->cudaGraphDestroy;
   table->event_create = library->cudaEventCreateWithFlags;
   table->event_destroy = library->cudaEventDestroy;
   table->event_record = cuda_event_record;

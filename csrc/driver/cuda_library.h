@@ -32,6 +32,11 @@ enum { RDM__CUDA_OLDEST_MAJOR = 12, RDM__CUDA_NEWEST_MAJOR = 13 };
   X(cudaStreamSynchronize, int, (void *stream)) \
   X(cudaStreamWaitEvent, int, (void *stream, void *event, unsigned flags)) \
   X(cudaLaunchHostFunc, int, (void *stream, void (*function)(void *), void *user_data)) \
+  X(cudaStreamBeginCapture, int, (void *stream, int mode)) \
+  X(cudaStreamEndCapture, int, (void *stream, void **graph)) \
+  X(cudaStreamIsCapturing, int, (void *stream, int *status)) \
+  X(cudaThreadExchangeStreamCaptureMode, int, (int *mode)) \
+  X(cudaGraphDestroy, int, (void *graph)) \
   X(cudaEventCreateWithFlags, int, (void **event, unsigned flags)) \
   X(cudaEventDestroy, int, (void *event)) \
   X(cudaEventSynchronize, int, (void *event)) \

@@ -38,6 +38,12 @@ enum {
   RDM_HIP_LAUNCH_FAILURE = 719,
   RDM_HIP_NOT_PERMITTED = 800,
   RDM_HIP_NOT_SUPPORTED = 801,
+  /* 900 to 908 are about stream capture. */
+  RDM_HIP_CAPTURE_UNSUPPORTED = 900,
+  RDM_HIP_CAPTURE_INVALIDATED = 901,
+  RDM_HIP_CAPTURE_UNMATCHED = 903,
+  RDM_HIP_CAPTURED_EVENT = 907,
+  RDM_HIP_CAPTURE_WRONG_THREAD = 908,
   RDM_HIP_UNKNOWN = 999,
 };
 
@@ -55,6 +61,8 @@ enum {
 enum { RDM_HIP_DEVICE_SCHEDULE_BLOCKING_SYNC = 4 };
 enum { RDM_HIP_STREAM_NON_BLOCKING = 1 };
 enum { RDM_HIP_EVENT_BLOCKING_SYNC = 1, RDM_HIP_EVENT_DISABLE_TIMING = 2 };
+enum { RDM_HIP_CAPTURE_MODE_GLOBAL = 0, RDM_HIP_CAPTURE_MODE_THREAD_LOCAL = 1, RDM_HIP_CAPTURE_MODE_RELAXED = 2 };
+enum { RDM_HIP_CAPTURE_NONE = 0, RDM_HIP_CAPTURE_ACTIVE = 1, RDM_HIP_CAPTURE_IS_INVALID = 2 };
 
 typedef struct rdm__device_properties {
   uint64_t total_memory_bytes;
@@ -96,6 +104,11 @@ typedef void (*rdm__host_function)(void *user_data);
   X(stream_synchronize, "hipStreamSynchronize", (void *stream)) \
   X(stream_wait_event, "hipStreamWaitEvent", (void *stream, void *event, unsigned flags)) \
   X(launch_host_function, "hipLaunchHostFunc", (void *stream, rdm__host_function function, void *user_data)) \
+  X(stream_begin_capture, "hipStreamBeginCapture", (void *stream, int mode)) \
+  X(stream_end_capture, "hipStreamEndCapture", (void *stream, void **graph)) \
+  X(stream_is_capturing, "hipStreamIsCapturing", (void *stream, int *status)) \
+  X(thread_exchange_capture_mode, "hipThreadExchangeStreamCaptureMode", (int *mode)) \
+  X(graph_destroy, "hipGraphDestroy", (void *graph)) \
   X(event_create, "hipEventCreateWithFlags", (void **event, unsigned flags)) \
   X(event_destroy, "hipEventDestroy", (void *event)) \
   X(event_record, "hipEventRecord", (void *event, void *stream)) \

@@ -120,6 +120,49 @@ static int hip_add_host_call(void *stream, rdm__host_function function, void *us
   return error;
 }
 
+/* ---- For a runtime that captures no stream ---- */
+
+static int no_begin_capture(void *stream, int mode) {
+  (void)stream;
+  (void)mode;
+  return RDM_HIP_NOT_SUPPORTED;
+}
+
+static int no_end_capture(void *stream, void **graph) {
+  (void)stream;
+  (void)graph;
+  return RDM_HIP_NOT_SUPPORTED;
+}
+
+static int is_never_capturing(void *stream, int *status) {
+  (void)stream;
+  if (status == NULL) return RDM_HIP_INVALID_VALUE;
+  *status = RDM_HIP_CAPTURE_NONE;
+  return RDM_HIP_SUCCESS;
+}
+
+/* Every mode is as good as any other. */
+static int no_capture_mode(int *mode) {
+  return mode == NULL ? RDM_HIP_INVALID_VALUE : RDM_HIP_SUCCESS;
+}
+
+static int no_graph_destroy(void *graph) {
+  (void)graph;
+  return RDM_HIP_NOT_SUPPORTED;
+}
+
+static void fill_capture(rdm__driver *table, const rdm__hip_library *library) {
+  bool captures = true;
+#define X(name, result, parameters) captures = captures && library->name != NULL;
+  RDM__HIP_CAPTURE(X)
+#undef X
+  table->stream_begin_capture = captures ? library->hipStreamBeginCapture : no_begin_capture;
+  table->stream_end_capture = captures ? library->hipStreamEndCapture : no_end_capture;
+  table->stream_is_capturing = captures ? library->hipStreamIsCapturing : is_never_capturing;
+  table->thread_exchange_capture_mode = captures ? library->hipThreadExchangeStreamCaptureMode : no_capture_mode;
+  table->graph_destroy = captures ? library->hipGraphDestroy : no_graph_destroy;
+}
+
 static int hip_module_load_data(void **module, const void *image, size_t image_size) {
   (void)image_size;
   return state->library.hipModuleLoadData(module, image);
@@ -155,6 +198,7 @@ static void fill_table(hip_state *made) {
   table->stream_synchronize = library->hipStreamSynchronize;
   table->stream_wait_event = library->hipStreamWaitEvent;
   table->launch_host_function = library->hipLaunchHostFunc != NULL ? library->hipLaunchHostFunc : hip_add_host_call;
+  fill_capture(table, library);
   table->event_create = library->hipEventCreateWithFlags;
   table->event_destroy = library->hipEventDestroy;
   table->event_record = library->hipEventRecord;

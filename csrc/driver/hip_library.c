@@ -26,6 +26,7 @@ static verdict resolve_runtime(void *handle, rdm__hip_library *library, const ch
 #undef X
 #define X(name, result, parameters) {#name, &library->name, false},
           RDM__HIP_LAUNCH_HOST_FUNC(X) RDM__HIP_ADD_CALLBACK(X) RDM__HIP_PROPERTIES_R0600(X) RDM__HIP_PROPERTIES_5(X)
+              RDM__HIP_CAPTURE(X)
 #undef X
   };
   if (!rdm__loader_resolve(handle, symbols, sizeof symbols / sizeof symbols[0], out_missing)) return NO_SYMBOL;

@@ -16,6 +16,7 @@ typedef struct rdm__hip_library {
   RDM__HIP_ADD_CALLBACK(X)
   RDM__HIP_PROPERTIES_R0600(X)
   RDM__HIP_PROPERTIES_5(X)
+  RDM__HIP_CAPTURE(X)
   RDM__HIPRTC_REQUIRED(X)
 #undef X
   bool has_compiler;

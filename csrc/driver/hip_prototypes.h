@@ -18,6 +18,9 @@ typedef void *rdm__hip_stream;
 typedef void *rdm__hip_event;
 typedef void *rdm__hip_module;
 typedef void *rdm__hip_function;
+typedef int rdm__hip_capture_mode;
+typedef int rdm__hip_capture_status;
+typedef void *rdm__hip_graph;
 typedef int rdm__hiprtc_result;
 typedef void *rdm__hiprtc_program;
 #endif
@@ -76,6 +79,14 @@ typedef void (*rdm__hip_stream_callback)(rdm__hip_stream stream, rdm__hip_error 
   X(hipGetDevicePropertiesR0600, rdm__hip_error, (rdm__hip_properties_r0600 *properties, int device))
 #define RDM__HIP_PROPERTIES_5(X) \
   X(hipGetDeviceProperties, rdm__hip_error, (rdm__hip_properties_5 *properties, int device))
+
+/* Where one is missing the runtime counts as one that captures no stream. */
+#define RDM__HIP_CAPTURE(X) \
+  X(hipStreamBeginCapture, rdm__hip_error, (rdm__hip_stream stream, rdm__hip_capture_mode mode)) \
+  X(hipStreamEndCapture, rdm__hip_error, (rdm__hip_stream stream, rdm__hip_graph *graph)) \
+  X(hipStreamIsCapturing, rdm__hip_error, (rdm__hip_stream stream, rdm__hip_capture_status *status)) \
+  X(hipThreadExchangeStreamCaptureMode, rdm__hip_error, (rdm__hip_capture_mode *mode)) \
+  X(hipGraphDestroy, rdm__hip_error, (rdm__hip_graph graph))
 
 #define RDM__HIPRTC_REQUIRED(X) \
   X(hiprtcVersion, rdm__hiprtc_result, (int *major, int *minor)) \

@@ -110,7 +110,9 @@ enum {
   /* The driver or the build can not do this. */
   RDM_ERROR_UNSUPPORTED = 26,
   /* A system resource other than memory ran out (threads, handles). */
-  RDM_ERROR_RESOURCE = 27
+  RDM_ERROR_RESOURCE = 27,
+  /* A stream is being captured into a graph, and the driver does not let this happen meanwhile. */
+  RDM_ERROR_CAPTURING = 28
 };
 
 /* The constant's name, such as "RDM_ERROR_TIMEOUT", or "RDM_ERROR_UNKNOWN". Static storage. Works in any state. */
@@ -242,6 +244,9 @@ RDM_API rdm_status rdm_get_driver_info(rdm_driver_info *out_info);
  */
 RDM_API rdm_status rdm_probe_driver(const char *driver, int32_t *out_count);
 
+/* As a `timeout_ns`: a deadline that never comes; RDM_WATCHDOG_SECS still holds. */
+#define RDM_WAIT_FOREVER UINT64_MAX
+
 /* ---- Devices --------------------------------------------------------------------------------------------------- */
 
 /* How many devices the driver has, read once for each process. Zero devices is RDM_OK and 0. Touches none. */
@@ -253,6 +258,14 @@ RDM_API rdm_status rdm_device_count(int32_t *out_count);
  * again. Errors: RDM_ERROR_INVALID_DEVICE, RDM_ERROR_NO_DEVICE, those of rdm_get_driver_info, and the driver's.
  */
 RDM_API rdm_status rdm_device_get(int32_t device_index, rdm_device *out_device);
+
+/*
+ * The same, with another thread's construction of that device waited for at most `timeout_ns`. What no other thread is
+ * constructing the call constructs itself, which takes as long as it takes. Errors: RDM_ERROR_TIMEOUT and
+ * RDM_ERROR_WATCHDOG, with the construction going on. Every function that constructs a device waits so, without a
+ * deadline of its own.
+ */
+RDM_API rdm_status rdm_device_get_within(int32_t device_index, uint64_t timeout_ns, rdm_device *out_device);
 
 /* How many times the device with this index was constructed: 0 or 1. Builds nothing and makes no driver call. */
 RDM_API rdm_status rdm_device_construction_count(int32_t device_index, uint64_t *out_count);
@@ -329,9 +342,6 @@ RDM_API rdm_status rdm_stream_get_info(rdm_stream stream, rdm_stream_info *out_i
 
 /* Commits the stream's open batch without waiting. Does nothing for a stream that has no encoder. */
 RDM_API rdm_status rdm_stream_finalize(rdm_stream stream);
-
-/* A deadline that never comes; RDM_WATCHDOG_SECS still holds. */
-#define RDM_WAIT_FOREVER UINT64_MAX
 
 /*
  * Commits the stream's open batch and waits until all that was submitted to the stream before has completed, for at
@@ -535,8 +545,8 @@ RDM_API rdm_status rdm_module_get(rdm_device device, const rdm_module_source *so
 
 /*
  * The same, with another thread's build of that module waited for at most `timeout_ns`. What no other thread is
- * building the call builds itself, which takes as long as it takes. Errors: RDM_ERROR_TIMEOUT and RDM_ERROR_WATCHDOG,
- * with the build going on.
+ * building the call builds itself, which takes as long as it takes, its turn at a compiler that does one thing at a
+ * time included. Errors: RDM_ERROR_TIMEOUT and RDM_ERROR_WATCHDOG, with the build going on.
  */
 RDM_API rdm_status rdm_module_get_within(rdm_device device, const rdm_module_source *source, uint64_t timeout_ns,
                                          rdm_module *out_module);
@@ -564,6 +574,14 @@ RDM_API rdm_status rdm_module_load(rdm_device device, const char *name, const vo
  */
 RDM_API rdm_status rdm_code_get(const char *architecture, const rdm_module_source *source, const void **out_code,
                                 size_t *out_code_size_bytes);
+
+/*
+ * The same, with another thread's compile of that source waited for at most `timeout_ns`. What no other thread is
+ * compiling the call compiles itself, which takes as long as it takes. Errors: RDM_ERROR_TIMEOUT and
+ * RDM_ERROR_WATCHDOG, with the compile going on.
+ */
+RDM_API rdm_status rdm_code_get_within(const char *architecture, const rdm_module_source *source, uint64_t timeout_ns,
+                                       const void **out_code, size_t *out_code_size_bytes);
 
 /* ---- The cache of compiled code on disk ------------------------------------------------------------------------ */
 

@@ -388,7 +388,7 @@ static void field_log_16_a_call_refused_during_a_capture_latches_nothing(void) {
   CHECK_OK(rdm_event_create(kernels[0].device, RDM_EVENT_DEFAULT, &event));
   CHECK_OK(rdm_encoder_record_event(encoder, event));
   CHECK_OK(rdm_sim_inject("hipEventQuery", 1, 3, CAPTURE_UNSUPPORTED, 0));
-  for (int i = 0; i < 3; i++) CHECK_STATUS(rdm_event_query(event), RDM_ERROR_DRIVER);
+  for (int i = 0; i < 3; i++) CHECK_STATUS(rdm_event_query(event), RDM_ERROR_CAPTURING);
   rdm_error error = {.struct_size = sizeof error};
   CHECK_OK(rdm_last_error(&error));
   CHECK(error.driver_code == CAPTURE_UNSUPPORTED && other_code_peeks_at_last_error() == 0);

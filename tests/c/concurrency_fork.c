@@ -141,6 +141,7 @@ static void call_devices_and_streams(const live *all) {
   EXPECT_FORKED(rdm_probe_driver("sim", &number));
   EXPECT_FORKED(rdm_device_get(0, &device));
   EXPECT_FORKED(rdm_device_get(1, &device));
+  EXPECT_FORKED(rdm_device_get_within(1, 0, &device));
   EXPECT_FORKED(rdm_device_construction_count(0, &count));
   EXPECT_FORKED(rdm_device_get_info(all->kernels.device, &device_info));
   EXPECT_FORKED(rdm_device_make_current(all->kernels.device));
@@ -223,6 +224,7 @@ static void call_the_rest(const live *all) {
   EXPECT_FORKED(rdm_module_disk_hit_count(&count));
   EXPECT_FORKED(rdm_module_load(all->kernels.device, "x", "x", 1, &module));
   EXPECT_FORKED(rdm_code_get("sim", &work_source, &code, &read));
+  EXPECT_FORKED(rdm_code_get_within("sim", &work_source, 0, &code, &read));
   EXPECT_FORKED(rdm_sim_call_count(NULL, &count));
   EXPECT_FORKED(rdm_sim_read_calls(0, &call, 1, &read));
   EXPECT_FORKED(rdm_sim_inject(NULL, 1, 1, 1, 0));

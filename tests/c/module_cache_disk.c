@@ -156,12 +156,33 @@ static void write_entry_that_does_not_load(int number) {
 }
 
 static void a_whole_entry_that_does_not_load_is_compiled_anew(void) {
+  rdm_device device;
+  rdm_error error = {.struct_size = sizeof error};
   start();
   write_entry_that_does_not_load(1);
+  CHECK_STATUS(rdm_device_get(77, &device), RDM_ERROR_INVALID_DEVICE);
   CHECK(answer_of(0, get_module(1)) == 1);
+  /* The call succeeded, so the thread's last error is still that of the latest call that failed. */
+  CHECK_OK(rdm_last_error(&error));
+  CHECK_THAT(error.status == RDM_ERROR_INVALID_DEVICE, "%s", error.message);
   CHECK(compile_count() == 1 && disk_hit_count() == 1);
   CHECK(log_lines_with("does not load") == 1);
   run_reader(1, 1, 0, 1);
+  end();
+}
+
+/* What another compiler of this driver made could not be told apart from its own. */
+static void without_the_compilers_version_nothing_is_on_disk(void) {
+  start();
+  CHECK_OK(rdm_sim_inject("hiprtcVersion", 1, 2, 1, 0));
+  CHECK(answer_of(0, get_module(1)) == 1);
+  get_code(2);
+  CHECK_OK(rdm_sim_clear_injections(NULL));
+  CHECK(compile_count() == 2 && files_with_ending(RDM__CACHE_ENTRY_ENDING) == 0);
+  /* Once it tells, all is as ever. */
+  get_code(3);
+  CHECK(compile_count() == 3 && has_entry(3));
+  run_reader(3, 3, 0, 1);
   end();
 }
 
@@ -413,6 +434,8 @@ const test_body disk_bodies[] = {{.name = "read_modules", .function = read_modul
 
 const test_case disk_tests[] = {
     {.name = "a_later_process_compiles_nothing", .function = a_later_process_compiles_nothing},
+    {.name = "without_the_compilers_version_nothing_is_on_disk",
+     .function = without_the_compilers_version_nothing_is_on_disk},
     {.name = "a_whole_entry_that_does_not_load_is_compiled_anew",
      .function = a_whole_entry_that_does_not_load_is_compiled_anew},
     {.name = "the_least_recently_used_goes_first", .function = the_least_recently_used_goes_first},

@@ -109,7 +109,7 @@ static void an_exit_waits_for_no_compile(void) {
   test_use_sim(1);
   CHECK_OK(rdm_device_get(0, &device));
   CHECK_OK(rdm_sim_inject(compile_call, 1, 1, 0, 600 * TEST_SECOND));
-  for (int i = 0; i < THREADS; i++) test_start_thread(get_stalled, NULL);
+  for (int i = 0; i < THREADS; i++) pthread_detach(test_start_thread(get_stalled, NULL));
   wait_until_inside(compile_call, 1);
 }
 

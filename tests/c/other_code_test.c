@@ -1,8 +1,9 @@
 /*
  * Other GPU code in the same process, on the driver that RDM_DRIVER names: `other_code_test`. It moves the thread's
- * current device, leaves errors pending, and in the end resets the device under the library. On `cuda` the other code
- * is the CUDA runtime itself.
+ * current device, leaves errors pending, captures streams, and in the end resets the device under the library. On
+ * `cuda` the other code is the CUDA runtime itself.
  */
+#include "capture_work.h"
 #include "other_code.h"
 #include "test.h"
 #include "work.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { POLLS = 1000, MOST_CALLS_AFTER_RESET = 100 };
+enum { POLLS = 1000, MOST_CALLS_AFTER_RESET = 100, CAPTURE_THREADS = 4, CAPTURE_ROUNDS = 3 };
 
 static rdm_driver_info driver = {.struct_size = sizeof driver};
 static int32_t device_count;
@@ -59,6 +60,64 @@ static void an_error_is_pending(void) {
   CHECK_OK(rdm_event_release(event));
 }
 
+static void *work_beside_a_capture(void *argument) {
+  (void)argument;
+  for (int i = 0; i < CAPTURE_ROUNDS; i++) capture_work_do(0);
+  return NULL;
+}
+
+static void *allocate_elsewhere(void *argument) {
+  *(int *)argument = other_code_sets_device(0) == 0 ? other_code_allocates() : -1;
+  return NULL;
+}
+
+/* Field log 16: what the library does on any thread must not end a capture that other code has begun. */
+static void a_stream_is_captured(void) {
+  int modes = 0;
+  CHECK(other_code_sets_device(0) == 0);
+  void *foreign = other_code_creates_stream();
+  for (int mode = 0; mode <= 2; mode++) {
+    CHECK(other_code_begins_capture(foreign, mode) == 0);
+    pthread_t threads[CAPTURE_THREADS];
+    for (int i = 0; i < CAPTURE_THREADS; i++) threads[i] = test_start_thread(work_beside_a_capture, NULL);
+    capture_work_do(0);
+    for (int i = 0; i < CAPTURE_THREADS; i++) test_join_thread(threads[i]);
+    CHECK_THAT(other_code_asks_for_capture(foreign) == 1, "the capture of mode %d is lost", mode);
+    CHECK(other_code_ends_capture(foreign) == 0);
+    modes++;
+  }
+  /* The same call by other code does end it. */
+  int error = 0;
+  CHECK(other_code_begins_capture(foreign, 0) == 0);
+  test_join_thread(test_start_thread(allocate_elsewhere, &error));
+  CHECK_THAT(error == 900 && other_code_ends_capture(foreign) == 901, "an allocation of other code gave %d", error);
+  evaluate_right();
+  printf("captures of %d modes stayed whole beside %d threads; other code's allocation ended one (%d)\n", modes,
+         CAPTURE_THREADS, error);
+}
+
+/* The library's own stream, captured by who was lent it. */
+static void our_stream_is_captured(void) {
+  void *native = NULL;
+  rdm_encoder encoder;
+  rdm_event event;
+  rdm_error taken = {.struct_size = sizeof taken};
+  CHECK_OK(rdm_event_create(kernels.device, RDM_EVENT_DEFAULT, &event));
+  CHECK_OK(rdm_encoder_get(stream, &encoder));
+  CHECK_OK(rdm_encoder_get_native_stream(encoder, &native));
+  CHECK(other_code_begins_capture(native, 0) == 0);
+  CHECK_OK(work_submit(encoder, &kernels, &buffers));
+  CHECK_STATUS(rdm_stream_synchronize(stream, RDM_WAIT_FOREVER), RDM_ERROR_CAPTURING);
+  CHECK(other_code_asks_for_capture(native) == 1);
+  CHECK_OK(rdm_encoder_record_event(encoder, event));
+  CHECK_STATUS(rdm_event_query(event), RDM_ERROR_CAPTURING);
+  CHECK(other_code_asks_for_capture(native) == 2 && other_code_ends_capture(native) == 901);
+  CHECK_OK(rdm_stream_take_error(stream, &taken));
+  evaluate_right();
+  CHECK_OK(rdm_event_release(event));
+  printf("a captured stream of ours: RDM_ERROR_CAPTURING, and all works when it is over\n");
+}
+
 /* The runtime's own reset; on `sim`, which has none, what it would leave. */
 static void reset_device(void) {
   if (strcmp(driver.name, "sim") == 0) {
@@ -102,6 +161,8 @@ int main(void) {
   CHECK_OK(rdm_stream_create(0, &stream));
   the_device_is_moved();
   an_error_is_pending();
+  a_stream_is_captured();
+  our_stream_is_captured();
   the_device_is_reset();
   printf("other code: passed on %s\n", driver.name);
   return 0;

@@ -30,11 +30,11 @@ case $length in
     run module_cache
     run exit_process
     run other_code_test
-    # Under a sanitizer a tenth of the failures each; what waits is of use with one of them alone.
+    # Under a sanitizer a tenth of the failures each; of what waits those alone that do not wait for a watchdog.
     case $folder in
       */plain) run injection && run wait ;;
       */tsan) run injection brief && run wait ;;
-      *) run injection brief ;;
+      *) run injection brief && run wait deadline ;;
     esac
     run sim_driver_test
     run driver_conformance sim

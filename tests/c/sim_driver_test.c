@@ -114,7 +114,8 @@ static bool run_in_process_of_its_own(const char *program, const sim_test *test)
 }
 
 int main(int argument_count, char **arguments) {
-  const sim_test *const groups[] = {driver_tests, stream_tests, fault_tests, kernel_tests, control_tests};
+  const sim_test *const groups[] = {driver_tests, stream_tests,  fault_tests,
+                                    kernel_tests, control_tests, capture_tests};
   int passed = 0;
   int failed = 0;
   for (size_t group = 0; group < sizeof groups / sizeof groups[0]; group++) {

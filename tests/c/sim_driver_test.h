@@ -53,6 +53,7 @@ extern const sim_test stream_tests[];
 extern const sim_test fault_tests[];
 extern const sim_test kernel_tests[];
 extern const sim_test control_tests[];
+extern const sim_test capture_tests[];
 
 /* The driver under test, and how many checks of this process failed. */
 extern const rdm__driver *driver;

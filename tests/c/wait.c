@@ -269,6 +269,137 @@ static void the_watchdog_ends_a_wait_for_another_threads_compile(void) {
   CHECK_OK(wait_for_module(1, RDM_WAIT_FOREVER));
 }
 
+/* ---- A device that another thread constructs, and code that it compiles -------------------------------------------
+ */
+
+static void *first_use_of_device_1(void *argument) {
+  rdm_device device;
+  (void)argument;
+  CHECK_OK(rdm_device_get(1, &device));
+  return NULL;
+}
+
+static rdm_status wait_for_device_1(uint64_t timeout_ns) {
+  rdm_device device = {5};
+  rdm_status status = rdm_device_get_within(1, timeout_ns, &device);
+  CHECK((status == RDM_OK) != (device.bits == 5));
+  return status;
+}
+
+static rdm_status wait_for_device_1_without_a_deadline(uint64_t timeout_ns) {
+  rdm_device device;
+  (void)timeout_ns;
+  return rdm_device_get(1, &device);
+}
+
+static rdm_status wait_for_a_stream_of_device_1(uint64_t timeout_ns) {
+  rdm_stream made;
+  (void)timeout_ns;
+  return rdm_stream_create(1, &made);
+}
+
+static pthread_t start_slow_construction(uint64_t stall_ns) {
+  set_up();
+  CHECK_OK(rdm_sim_inject("hipGetDeviceProperties", 1, 1, 0, stall_ns));
+  pthread_t thread = test_start_thread(first_use_of_device_1, NULL);
+  calls_wait_until_inside("hipGetDeviceProperties", 5 * TEST_SECOND);
+  return thread;
+}
+
+static void a_wait_for_another_threads_first_use_of_a_device_has_a_deadline(void) {
+  uint64_t constructed = 0;
+  pthread_t thread = start_slow_construction(TEST_SECOND);
+  check_ends(wait_for_device_1, 0, 0, RDM_ERROR_TIMEOUT);
+  check_ends(wait_for_device_1, 50 * TEST_MILLISECOND, 50 * TEST_MILLISECOND, RDM_ERROR_TIMEOUT);
+  CHECK_THAT(strstr(rdm_last_error_message(), "first use of the device on device 1") != NULL, "%s",
+             rdm_last_error_message());
+  /* The other device is nobody's concern. */
+  rdm_device device;
+  CHECK_OK(rdm_device_get_within(0, 0, &device));
+  CHECK_OK(wait_for_device_1(RDM_WAIT_FOREVER));
+  CHECK_OK(wait_for_device_1(0));
+  test_join_thread(thread);
+  CHECK_OK(rdm_device_construction_count(1, &constructed));
+  CHECK(constructed == 1);
+  CHECK_STATUS(rdm_device_get_within(7, 0, &device), RDM_ERROR_INVALID_DEVICE);
+  CHECK_STATUS(rdm_device_get_within(1, 0, NULL), RDM_ERROR_INVALID_ARGUMENT);
+}
+
+/* What nobody else constructs is constructed, whatever the deadline. */
+static void a_first_use_of_ones_own_has_no_deadline(void) {
+  set_up();
+  CHECK_OK(rdm_sim_inject("hipGetDeviceProperties", 1, 1, 0, 100 * TEST_MILLISECOND));
+  check_ends(wait_for_device_1, 0, 0, RDM_OK);
+}
+
+static void the_watchdog_ends_each_wait_for_another_threads_first_use(void) {
+  setenv("RDM_WATCHDOG_SECS", "1", 1);
+  static const waiting_function constructing[] = {wait_for_device_1, wait_for_device_1_without_a_deadline,
+                                                  wait_for_a_stream_of_device_1};
+  pthread_t thread = start_slow_construction(5 * TEST_SECOND);
+  for (int i = 0; i < 3; i++) {
+    check_ends(constructing[i], RDM_WAIT_FOREVER, TEST_SECOND, RDM_ERROR_WATCHDOG);
+    CHECK(strstr(rdm_last_error_message(), "RDM_WATCHDOG_SECS") != NULL);
+  }
+  test_join_thread(thread);
+  CHECK_OK(wait_for_device_1(0));
+}
+
+static void *compile_slowly(void *argument) {
+  const void *code = NULL;
+  size_t size = 0;
+  (void)argument;
+  CHECK_OK(rdm_code_get("sim", &slow_source, &code, &size));
+  return NULL;
+}
+
+static rdm_status wait_for_code(uint64_t timeout_ns) {
+  const void *code = NULL;
+  size_t size = 0;
+  rdm_status status = rdm_code_get_within("sim", &slow_source, timeout_ns, &code, &size);
+  CHECK((status == RDM_OK) == (code != NULL && size > 0));
+  return status;
+}
+
+static rdm_status wait_for_code_without_a_deadline(uint64_t timeout_ns) {
+  const void *code = NULL;
+  size_t size = 0;
+  (void)timeout_ns;
+  return rdm_code_get("sim", &slow_source, &code, &size);
+}
+
+static pthread_t start_slow_compile(uint64_t stall_ns) {
+  set_up();
+  CHECK_OK(rdm_sim_inject("hiprtcCompileProgram", 1, 1, 0, stall_ns));
+  pthread_t thread = test_start_thread(compile_slowly, NULL);
+  calls_wait_until_inside("hiprtcCompileProgram", 5 * TEST_SECOND);
+  return thread;
+}
+
+static void a_wait_for_code_that_another_thread_compiles_has_a_deadline(void) {
+  uint64_t compiled = 0;
+  pthread_t thread = start_slow_compile(TEST_SECOND);
+  check_ends(wait_for_code, 0, 0, RDM_ERROR_TIMEOUT);
+  check_ends(wait_for_code, 50 * TEST_MILLISECOND, 50 * TEST_MILLISECOND, RDM_ERROR_TIMEOUT);
+  CHECK_THAT(strstr(rdm_last_error_message(), "another thread's compile of a source reached its deadline") != NULL,
+             "%s", rdm_last_error_message());
+  CHECK_OK(wait_for_code(RDM_WAIT_FOREVER));
+  CHECK_OK(wait_for_code(0));
+  test_join_thread(thread);
+  CHECK_OK(rdm_module_compile_count(&compiled));
+  CHECK_THAT(compiled == 2, "%llu compiles", (unsigned long long)compiled);
+}
+
+static void the_watchdog_ends_a_wait_for_code_that_another_thread_compiles(void) {
+  setenv("RDM_WATCHDOG_SECS", "1", 1);
+  pthread_t thread = start_slow_compile(4 * TEST_SECOND);
+  check_ends(wait_for_code, RDM_WAIT_FOREVER, TEST_SECOND, RDM_ERROR_WATCHDOG);
+  check_ends(wait_for_code_without_a_deadline, 0, TEST_SECOND, RDM_ERROR_WATCHDOG);
+  CHECK(strstr(rdm_last_error_message(), "RDM_WATCHDOG_SECS") != NULL);
+  test_join_thread(thread);
+  CHECK_OK(wait_for_code(0));
+}
+
 /* ---- Sleeping ---------------------------------------------------------------------------------------------------- */
 
 static void ignore_status(rdm_status status, void *user_data) {
@@ -319,6 +450,15 @@ int main(int argc, char **argv) {
        .function = a_wait_for_another_threads_load_has_a_deadline},
       {.name = "the_watchdog_ends_a_wait_for_another_threads_compile",
        .function = the_watchdog_ends_a_wait_for_another_threads_compile},
+      {.name = "a_wait_for_another_threads_first_use_of_a_device_has_a_deadline",
+       .function = a_wait_for_another_threads_first_use_of_a_device_has_a_deadline},
+      {.name = "a_first_use_of_ones_own_has_no_deadline", .function = a_first_use_of_ones_own_has_no_deadline},
+      {.name = "the_watchdog_ends_each_wait_for_another_threads_first_use",
+       .function = the_watchdog_ends_each_wait_for_another_threads_first_use},
+      {.name = "a_wait_for_code_that_another_thread_compiles_has_a_deadline",
+       .function = a_wait_for_code_that_another_thread_compiles_has_a_deadline},
+      {.name = "the_watchdog_ends_a_wait_for_code_that_another_thread_compiles",
+       .function = the_watchdog_ends_a_wait_for_code_that_another_thread_compiles},
       {.name = "waits_with_event_blocking_burn_less_than_a_tenth_of_a_core",
        .function = waits_with_event_blocking_burn_less_than_a_tenth_of_a_core},
       {.name = "long_waits_burn_less_than_a_tenth_of_a_core_anyway",

@@ -26,6 +26,11 @@ SAME_NUMBER(RDM_HIP_CONTEXT_IS_DESTROYED, hipErrorContextIsDestroyed);
 SAME_NUMBER(RDM_HIP_ASSERT, hipErrorAssert);
 SAME_NUMBER(RDM_HIP_LAUNCH_FAILURE, hipErrorLaunchFailure);
 SAME_NUMBER(RDM_HIP_NOT_SUPPORTED, hipErrorNotSupported);
+SAME_NUMBER(RDM_HIP_CAPTURE_UNSUPPORTED, hipErrorStreamCaptureUnsupported);
+SAME_NUMBER(RDM_HIP_CAPTURE_INVALIDATED, hipErrorStreamCaptureInvalidated);
+SAME_NUMBER(RDM_HIP_CAPTURE_UNMATCHED, hipErrorStreamCaptureUnmatched);
+SAME_NUMBER(RDM_HIP_CAPTURED_EVENT, hipErrorCapturedEvent);
+SAME_NUMBER(RDM_HIP_CAPTURE_WRONG_THREAD, hipErrorStreamCaptureWrongThread);
 SAME_NUMBER(RDM_HIP_UNKNOWN, hipErrorUnknown);
 
 SAME_NUMBER(RDM_RTC_SUCCESS, HIPRTC_SUCCESS);
@@ -40,6 +45,12 @@ SAME_NUMBER(RDM_HIP_DEVICE_SCHEDULE_BLOCKING_SYNC, hipDeviceScheduleBlockingSync
 SAME_NUMBER(RDM_HIP_STREAM_NON_BLOCKING, hipStreamNonBlocking);
 SAME_NUMBER(RDM_HIP_EVENT_BLOCKING_SYNC, hipEventBlockingSync);
 SAME_NUMBER(RDM_HIP_EVENT_DISABLE_TIMING, hipEventDisableTiming);
+SAME_NUMBER(RDM_HIP_CAPTURE_MODE_GLOBAL, hipStreamCaptureModeGlobal);
+SAME_NUMBER(RDM_HIP_CAPTURE_MODE_THREAD_LOCAL, hipStreamCaptureModeThreadLocal);
+SAME_NUMBER(RDM_HIP_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed);
+SAME_NUMBER(RDM_HIP_CAPTURE_NONE, hipStreamCaptureStatusNone);
+SAME_NUMBER(RDM_HIP_CAPTURE_ACTIVE, hipStreamCaptureStatusActive);
+SAME_NUMBER(RDM_HIP_CAPTURE_IS_INVALID, hipStreamCaptureStatusInvalidated);
 
 /* The kinds of a copy and the flags of host memory are passed on as numbers. */
 SAME_NUMBER(0, hipMemcpyHostToHost);

@@ -6,6 +6,7 @@
 RDM__HIP_REQUIRED(CHECK)
 RDM__HIP_LAUNCH_HOST_FUNC(CHECK)
 RDM__HIP_ADD_CALLBACK(CHECK)
+RDM__HIP_CAPTURE(CHECK)
 RDM__HIPRTC_REQUIRED(CHECK)
 
 /*
@@ -41,6 +42,9 @@ IS_POINTER(hipEvent_t);
 IS_POINTER(hipModule_t);
 IS_POINTER(hipFunction_t);
 IS_POINTER(hiprtcProgram);
+IS_POINTER(hipGraph_t);
 IS_ENUMERATION(hipError_t);
 IS_ENUMERATION(hipMemcpyKind);
 IS_ENUMERATION(hiprtcResult);
+IS_ENUMERATION(hipStreamCaptureMode);
+IS_ENUMERATION(hipStreamCaptureStatus);

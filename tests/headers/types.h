@@ -15,6 +15,9 @@ typedef hipStream_t rdm__hip_stream;
 typedef hipEvent_t rdm__hip_event;
 typedef hipModule_t rdm__hip_module;
 typedef hipFunction_t rdm__hip_function;
+typedef hipStreamCaptureMode rdm__hip_capture_mode;
+typedef hipStreamCaptureStatus rdm__hip_capture_status;
+typedef hipGraph_t rdm__hip_graph;
 typedef hiprtcResult rdm__hiprtc_result;
 typedef hiprtcProgram rdm__hiprtc_program;
 

@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "driver/sim/call_log.h"
 #include "driver/sim/call_name.h"
+#include "driver/sim/capture.h"
 #include "driver/sim/compiler.h"
 #include "driver/sim/device.h"
 #include "driver/sim/injection.h"
@@ -53,7 +54,8 @@ int rdm__sim_call_begin(rdm__sim_call_scope *scope, rdm__call call, const void *
   error = atomic_load_explicit(&state->process_fault, memory_order_acquire);
   if (error != 0) return error;
   rdm__sim_device *device = rdm__sim_device_at(named_device);
-  return device == NULL ? RDM_HIP_SUCCESS : rdm__sim_device_fault(device);
+  error = device == NULL ? RDM_HIP_SUCCESS : rdm__sim_device_fault(device);
+  return error != 0 ? error : rdm__sim_capture_check_call(call, named_device);
 }
 
 int rdm__sim_call_end(rdm__sim_call_scope *scope, int result) {

@@ -40,9 +40,9 @@ int rdm__sim_hip_stream_destroy(void *stream) {
 }
 
 /* Queries and waits take any current device, but no null and no dead stream. */
-static int check_wait(const rdm__sim_stream *stream, const void *handle) {
+static int check_wait(rdm__sim_stream *stream, const void *handle) {
   if (handle == NULL) return RDM_HIP_NOT_SUPPORTED;
-  return stream == NULL ? RDM_HIP_INVALID_HANDLE : RDM_HIP_SUCCESS;
+  return stream == NULL ? RDM_HIP_INVALID_HANDLE : rdm__sim_stream_check_not_captured(stream);
 }
 
 int rdm__sim_hip_stream_query(void *stream) {

@@ -5,6 +5,7 @@
 #include "driver/sim/stream.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 int rdm__sim_device_wait(rdm__sim_device *device) {
   size_t count;
@@ -44,8 +45,18 @@ static void fault_one(rdm__sim_device *device, int error) {
   free(streams);
 }
 
+/* As reported of AMD's runtime (ROCm/rocm-systems#5850): the way to a core dump is taken before the flag is looked at.
+ */
+static void abort_where_asked(const rdm__sim_state_block *state) {
+  struct rlimit core = {0};
+  if (!state->faults_abort) return;
+  bool dumps_core = getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_cur != 0;
+  if (dumps_core || !state->skips_abort) abort();
+}
+
 void rdm__sim_device_set_fault(rdm__sim_device *device, int error) {
   rdm__sim_state_block *state = rdm__sim_state();
+  abort_where_asked(state);
   if (!state->faults_are_process_wide) {
     fault_one(device, error);
     return;

@@ -13,7 +13,8 @@ void rdm__sim_device_set_held(rdm__sim_device *device, bool held);
 /*
  * Faults the device; the first fault stays. What is queued on its streams is dropped, every wait for it ends, and no
  * host callback of its begins any more. A stream of another device that waits for an event of this one goes on as if
- * the wait were over. Where faults are process-wide, every device faults. Called with no lock held.
+ * the wait were over. Where faults are process-wide, every device faults. Where they abort it does not return. Called
+ * with no lock held.
  */
 void rdm__sim_device_set_fault(rdm__sim_device *device, int error);
 

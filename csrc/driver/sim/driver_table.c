@@ -2,9 +2,11 @@
  * Opens the simulated driver. The environment chooses:
  *   RDM_SIM_COMPILER           the compiler, by name or path
  *   RDM_SIM_FAULT_SCOPE        "process": a fault takes every device with it, as AMD's runtime has it; "device"
- *   RDM_SIM_LAST_ERROR         "legacy": each call overwrites the last error, as before ROCm 7; "sticky"
- *   RDM_SIM_SERIAL_COMPILER    "1": a second thread inside a compile or a module load gets an error; "0"
- *   RDM_SIM_INJECT             injections that are set before the first call; see injection.h
+ *   RDM_SIM_FAULT_ABORT        "1": a fault aborts the process, as AMD's runtime has it; "0".
+ * HIP_SKIP_ABORT_ON_GPU_ERROR turns that off, but not where the process may write a core dump RDM_SIM_LAST_ERROR
+ * "legacy": each call overwrites the last error, as before ROCm 7; "sticky" RDM_SIM_SERIAL_COMPILER    "1": a second
+ * thread inside a compile or a module load gets an error; "0" RDM_SIM_INJECT             injections that are set before
+ * the first call; see injection.h
  */
 #include "driver/sim/driver_table.h"
 
@@ -60,6 +62,12 @@ static rdm_status read_environment(rdm__sim_state_block *state) {
     return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, format, "RDM_SIM_FAULT_SCOPE", getenv("RDM_SIM_FAULT_SCOPE"), "device",
                      "process");
   }
+  if (!read_choice("RDM_SIM_FAULT_ABORT", "0", "1", &state->faults_abort)) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, format, "RDM_SIM_FAULT_ABORT", getenv("RDM_SIM_FAULT_ABORT"), "0",
+                     "1");
+  }
+  const char *skip = getenv("HIP_SKIP_ABORT_ON_GPU_ERROR");
+  state->skips_abort = skip != NULL && strcmp(skip, "1") == 0;
   if (!read_choice("RDM_SIM_LAST_ERROR", "sticky", "legacy", &state->legacy_last_error)) {
     return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, format, "RDM_SIM_LAST_ERROR", getenv("RDM_SIM_LAST_ERROR"), "sticky",
                      "legacy");

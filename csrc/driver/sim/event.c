@@ -13,6 +13,8 @@ struct rdm__sim_event {
   /* Guards the latest record; NULL before the first. */
   pthread_mutex_t lock;
   rdm__sim_record *latest;
+  /* The capture that the latest record went into, NULL where it was run. Guarded as that. */
+  rdm__sim_capture *captured_in;
 };
 
 /* Work that names a record: to reach it, or to wait for it. */
@@ -24,6 +26,7 @@ typedef struct record_work {
 static void destroy_event(rdm__sim_object *object) {
   rdm__sim_event *event = (rdm__sim_event *)object;
   rdm__sim_record_release(event->latest);
+  rdm__sim_capture_release(event->captured_in);
   pthread_mutex_destroy(&event->lock);
   free(event);
 }
@@ -52,6 +55,24 @@ static rdm__sim_record *latest_record(rdm__sim_event *event) {
   if (record != NULL) rdm__sim_record_retain(record);
   pthread_mutex_unlock(&event->lock);
   return record;
+}
+
+/* The capture of the latest record with one more reference, NULL where there is none. */
+static rdm__sim_capture *capture_of(rdm__sim_event *event) {
+  pthread_mutex_lock(&event->lock);
+  rdm__sim_capture *capture = event->captured_in;
+  if (capture != NULL) rdm__sim_capture_retain(capture);
+  pthread_mutex_unlock(&event->lock);
+  return capture;
+}
+
+/* An event that went into a capture stands for nothing outside it. 0, or the error for one that did. */
+static int check_not_captured(rdm__sim_event *event) {
+  rdm__sim_capture *capture = capture_of(event);
+  if (capture == NULL) return RDM_HIP_SUCCESS;
+  int result = rdm__sim_capture_conflict(capture, RDM_HIP_CAPTURED_EVENT);
+  rdm__sim_capture_release(capture);
+  return result;
 }
 
 int rdm__sim_event_create(void **out_event, unsigned flags) {
@@ -125,13 +146,18 @@ int rdm__sim_event_record(rdm__sim_event *event, rdm__sim_stream *stream) {
 
   /* Under the event's lock, so that of two records the later one in the stream is the latest one. */
   rdm__sim_record *replaced = made;
+  rdm__sim_capture *capture = rdm__sim_stream_capture(stream);
   pthread_mutex_lock(&event->lock);
   int result = rdm__sim_stream_submit(stream, &work->work);
   if (result == RDM_HIP_SUCCESS) {
     replaced = event->latest;
     event->latest = made;
+    rdm__sim_capture *before = event->captured_in;
+    event->captured_in = capture;
+    capture = before;
   }
   pthread_mutex_unlock(&event->lock);
+  rdm__sim_capture_release(capture);
   rdm__sim_record_release(replaced);
   return result;
 }
@@ -142,6 +168,13 @@ int rdm__sim_event_wait(rdm__sim_stream *stream, const void *stream_handle, rdm_
   if (flags != 0) return RDM_HIP_INVALID_VALUE;
   int fault = device_fault(event);
   if (fault != 0) return fault;
+  rdm__sim_capture *capture = capture_of(event);
+  if (capture != NULL) {
+    bool goes_on = rdm__sim_capture_status(capture) != RDM_HIP_CAPTURE_NONE;
+    int result = goes_on ? rdm__sim_stream_join_capture(stream, capture) : RDM_HIP_CAPTURED_EVENT;
+    rdm__sim_capture_release(capture);
+    return result;
+  }
   rdm__sim_record *latest = latest_record(event);
   if (latest == NULL) return RDM_HIP_SUCCESS;
   record_work *work = calloc(1, sizeof *work);
@@ -159,6 +192,8 @@ int rdm__sim_event_wait(rdm__sim_stream *stream, const void *stream_handle, rdm_
 
 int rdm__sim_event_query(rdm__sim_event *event) {
   if (event == NULL) return RDM_HIP_INVALID_HANDLE;
+  int captured = check_not_captured(event);
+  if (captured != RDM_HIP_SUCCESS) return captured;
   rdm__sim_record *latest = latest_record(event);
   bool over = latest == NULL || rdm__sim_record_is_over(latest);
   rdm__sim_record_release(latest);
@@ -169,6 +204,8 @@ int rdm__sim_event_query(rdm__sim_event *event) {
 
 int rdm__sim_event_synchronize(rdm__sim_event *event) {
   if (event == NULL) return RDM_HIP_INVALID_HANDLE;
+  int captured = check_not_captured(event);
+  if (captured != RDM_HIP_SUCCESS) return captured;
   rdm__sim_record *latest = latest_record(event);
   if (latest != NULL) rdm__sim_record_wait(latest, rdm__sim_device_at(event->object.device));
   rdm__sim_record_release(latest);

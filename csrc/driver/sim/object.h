@@ -17,6 +17,7 @@ typedef enum rdm__sim_kind {
   RDM__SIM_MODULE,
   RDM__SIM_FUNCTION,
   RDM__SIM_PROGRAM,
+  RDM__SIM_GRAPH,
   RDM__SIM_KIND_COUNT,
 } rdm__sim_kind;
 
@@ -24,7 +25,7 @@ typedef enum rdm__sim_kind {
 typedef struct rdm__sim_object {
   atomic_uint references;
   rdm__sim_kind kind;
-  /* The device current at its creation; -1 for a program, which has none. */
+  /* The device current at its creation; -1 for a program and a graph, which have none. */
   int device;
   void (*destroy)(struct rdm__sim_object *object);
 } rdm__sim_object;

@@ -7,7 +7,7 @@
  *
  *   state       state, call_name, thread, worker_thread, kernel_guard
  *   compiler    text, kernel_abi, kernel_signature, kernel_prelude, kernel_source, compiler_*, compiler
- *   tables      call_log, injection, object (the handles)
+ *   tables      call_log, injection, object (the handles), capture
  *   device      callback, device, record
  *   streams     stream (the queue), device_streams (what is done to all of a device's), stream_thread (what runs it)
  *   the rest    host_function, event, memory, transfer, module, launch, program
@@ -33,6 +33,9 @@ typedef struct rdm__sim_state_block {
   int device_count;
   /* What the environment chose when the driver was opened. */
   bool faults_are_process_wide;
+  /* A fault ends the process, as it does with AMD's runtime; but for what HIP_SKIP_ABORT_ON_GPU_ERROR asks. */
+  bool faults_abort;
+  bool skips_abort;
   bool legacy_last_error;
   bool one_compile_at_a_time;
   /* The compiler that was found when the driver was opened; empty for none. */

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+enum { ILLEGAL_STATE = 401, CAPTURE_MERGE = 902 };
+
 struct rdm__sim_stream {
   rdm__sim_object object;
   rdm__sim_device *device;
@@ -28,12 +30,17 @@ struct rdm__sim_stream {
   bool started;
   /* Set once the handle is gone: the thread ends after the last item. */
   bool closing;
+  /* Where its work goes while it is captured; NULL, or one that has ended, where it runs. */
+  rdm__sim_capture *capture;
+  /* Whether it is the stream that the capture began in. */
+  bool is_origin;
   /* What the thread waits for, so that a fault can wake it. */
   rdm__sim_record *waiting_for;
 };
 
 static void destroy_stream(rdm__sim_object *object) {
   rdm__sim_stream *stream = (rdm__sim_stream *)object;
+  rdm__sim_capture_release(stream->capture);
   pthread_cond_destroy(&stream->completed_some);
   pthread_cond_destroy(&stream->arrived);
   pthread_mutex_destroy(&stream->lock);
@@ -146,6 +153,12 @@ static bool start(rdm__sim_stream *stream) {
 int rdm__sim_stream_submit(rdm__sim_stream *stream, rdm__sim_work *work) {
   work->next = NULL;
   pthread_mutex_lock(&stream->lock);
+  int capture = rdm__sim_capture_status(stream->capture);
+  if (capture != RDM_HIP_CAPTURE_NONE) {
+    pthread_mutex_unlock(&stream->lock);
+    work->finish(work, RDM_HIP_SUCCESS);
+    return capture == RDM_HIP_CAPTURE_ACTIVE ? RDM_HIP_SUCCESS : RDM_HIP_CAPTURE_INVALIDATED;
+  }
   /* The fault is set before the queue is dropped, so an item is either refused here or dropped there. */
   int result = rdm__sim_device_fault(stream->device);
   if (result == RDM_HIP_SUCCESS && stream->closing) result = RDM_HIP_INVALID_HANDLE;
@@ -219,4 +232,76 @@ void rdm__sim_stream_wait_record(rdm__sim_stream *stream, rdm__sim_record *recor
   set_waiting_for(stream, record);
   rdm__sim_record_wait(record, stream->device);
   set_waiting_for(stream, NULL);
+}
+
+/* ---- Captures -------------------------------------------------------------------------------------------------- */
+
+static void set_capture(rdm__sim_stream *stream, rdm__sim_capture *capture, bool is_origin) {
+  rdm__sim_capture_release(stream->capture);
+  stream->capture = capture;
+  stream->is_origin = is_origin;
+}
+
+int rdm__sim_stream_begin_capture(rdm__sim_stream *stream, int mode) {
+  if (mode < RDM_HIP_CAPTURE_MODE_GLOBAL || mode > RDM_HIP_CAPTURE_MODE_RELAXED) return RDM_HIP_INVALID_VALUE;
+  int result = RDM_HIP_SUCCESS;
+  pthread_mutex_lock(&stream->lock);
+  if (rdm__sim_capture_status(stream->capture) != RDM_HIP_CAPTURE_NONE) {
+    result = ILLEGAL_STATE;
+  } else {
+    rdm__sim_capture *capture = rdm__sim_capture_begin(mode, stream->object.device);
+    if (capture == NULL) result = RDM_HIP_OUT_OF_MEMORY;
+    if (capture != NULL) set_capture(stream, capture, true);
+  }
+  pthread_mutex_unlock(&stream->lock);
+  return result;
+}
+
+int rdm__sim_stream_end_capture(rdm__sim_stream *stream) {
+  pthread_mutex_lock(&stream->lock);
+  int result = ILLEGAL_STATE;
+  if (rdm__sim_capture_status(stream->capture) != RDM_HIP_CAPTURE_NONE) {
+    result = stream->is_origin ? rdm__sim_capture_end(stream->capture) : RDM_HIP_CAPTURE_UNMATCHED;
+  }
+  pthread_mutex_unlock(&stream->lock);
+  return result;
+}
+
+int rdm__sim_stream_capture_status(rdm__sim_stream *stream) {
+  pthread_mutex_lock(&stream->lock);
+  int status = rdm__sim_capture_status(stream->capture);
+  pthread_mutex_unlock(&stream->lock);
+  return status;
+}
+
+rdm__sim_capture *rdm__sim_stream_capture(rdm__sim_stream *stream) {
+  pthread_mutex_lock(&stream->lock);
+  rdm__sim_capture *capture = stream->capture;
+  if (rdm__sim_capture_status(capture) == RDM_HIP_CAPTURE_NONE) capture = NULL;
+  if (capture != NULL) rdm__sim_capture_retain(capture);
+  pthread_mutex_unlock(&stream->lock);
+  return capture;
+}
+
+int rdm__sim_stream_check_not_captured(rdm__sim_stream *stream) {
+  rdm__sim_capture *capture = rdm__sim_stream_capture(stream);
+  if (capture == NULL) return RDM_HIP_SUCCESS;
+  int result = rdm__sim_capture_conflict(capture, RDM_HIP_CAPTURE_UNSUPPORTED);
+  rdm__sim_capture_release(capture);
+  return result;
+}
+
+int rdm__sim_stream_join_capture(rdm__sim_stream *stream, rdm__sim_capture *capture) {
+  int result = RDM_HIP_SUCCESS;
+  pthread_mutex_lock(&stream->lock);
+  if (stream->capture != capture) {
+    if (rdm__sim_capture_status(stream->capture) != RDM_HIP_CAPTURE_NONE) {
+      result = rdm__sim_capture_conflict(capture, CAPTURE_MERGE);
+    } else {
+      rdm__sim_capture_retain(capture);
+      set_capture(stream, capture, false);
+    }
+  }
+  pthread_mutex_unlock(&stream->lock);
+  return result;
 }

@@ -2,6 +2,7 @@
 #ifndef RDM_SIM_STREAM_H
 #define RDM_SIM_STREAM_H
 
+#include "driver/sim/capture.h"
 #include "driver/sim/device.h"
 #include "driver/sim/object.h"
 #include "driver/sim/record.h"
@@ -62,6 +63,18 @@ int rdm__sim_stream_query(rdm__sim_stream *stream);
 
 /* Waits until what was submitted before has completed. Returns 0 or the device's fault. */
 int rdm__sim_stream_wait(rdm__sim_stream *stream);
+
+/* Captures: 0 or HIP's error. The status is one of RDM_HIP_CAPTURE_NONE and its like. */
+int rdm__sim_stream_begin_capture(rdm__sim_stream *stream, int mode);
+int rdm__sim_stream_end_capture(rdm__sim_stream *stream);
+int rdm__sim_stream_capture_status(rdm__sim_stream *stream);
+
+/* The capture that the stream's work goes into, with one more reference; NULL where it runs. */
+rdm__sim_capture *rdm__sim_stream_capture(rdm__sim_stream *stream);
+/* For what asks whether a stream is done, which a captured one never is: 0, or an error, and the capture is lost. */
+int rdm__sim_stream_check_not_captured(rdm__sim_stream *stream);
+/* Makes the stream's work go into another stream's capture, too, unless it is in that one already. */
+int rdm__sim_stream_join_capture(rdm__sim_stream *stream, rdm__sim_capture *capture);
 
 /* Makes the stream's thread look again at whether it is held. */
 void rdm__sim_stream_wake(rdm__sim_stream *stream);

@@ -10,6 +10,8 @@ typedef struct rdm__sim_thread {
   uint64_t number;
   int current_device;
   int last_error;
+  /* How much captures under way hold this thread up; global is 0, the default. */
+  int capture_mode;
   /* Set on the threads that run host callbacks. */
   bool in_callback;
 } rdm__sim_thread;

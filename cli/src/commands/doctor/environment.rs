@@ -60,7 +60,7 @@ const fn known(
     }
 }
 
-const KNOWN: [Known; 19] = [
+const KNOWN: [Known; 20] = [
     known("RDM_DRIVER", Rule::Driver, true, "the driver to use"),
     known(
         "RDM_SIM_DEVICES",
@@ -79,6 +79,12 @@ const KNOWN: [Known; 19] = [
         Rule::Simulated,
         true,
         "what a simulated fault takes with it",
+    ),
+    known(
+        "RDM_SIM_FAULT_ABORT",
+        Rule::Simulated,
+        true,
+        "whether a simulated fault ends the process",
     ),
     known(
         "RDM_SIM_LAST_ERROR",

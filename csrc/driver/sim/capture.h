@@ -1,0 +1,48 @@
+/*
+ * Stream captures: from hipStreamBeginCapture to hipStreamEndCapture a stream collects its work in place of running it.
+ *
+ * What else may be called meanwhile, and by whom, follows CUDA: a call that could disturb a capture is refused, and the
+ * refusal itself invalidates the capture. Whom a capture holds up is decided by its mode and by the calling thread's.
+ * No graph can be launched here, so what is collected is dropped.
+ *
+ * Its lock is a leaf.
+ */
+#ifndef RDM_SIM_CAPTURE_H
+#define RDM_SIM_CAPTURE_H
+
+#include "driver/driver.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct rdm__sim_capture rdm__sim_capture;
+
+/* Begins a capture of this thread, with two references: the caller's, and the list's until it ends. NULL: no memory. */
+rdm__sim_capture *rdm__sim_capture_begin(int mode, int device);
+void rdm__sim_capture_retain(rdm__sim_capture *capture);
+/* NULL is fine. */
+void rdm__sim_capture_release(rdm__sim_capture *capture);
+
+/* RDM_HIP_CAPTURE_NONE once it has ended, and for NULL. */
+int rdm__sim_capture_status(rdm__sim_capture *capture);
+
+/* Gives `error` for a call that conflicts with the capture, which is lost by it. */
+int rdm__sim_capture_conflict(rdm__sim_capture *capture, int error);
+
+/* Ends it: 0, or the error that hipStreamEndCapture returns. On a wrong thread it goes on. */
+int rdm__sim_capture_end(rdm__sim_capture *capture);
+
+/* The mode of the calling thread; the old one. -1 where `mode` is none. */
+int rdm__sim_capture_exchange_mode(int mode);
+
+/*
+ * For each entry point: whether captures under way forbid this thread the call, which invalidates them. `device` is the
+ * one that the call acts on. 0 or an error.
+ */
+int rdm__sim_capture_check_call(rdm__call call, int device);
+
+/* A graph, which nothing can be done with but to destroy it. */
+int rdm__sim_graph_create(void **out_graph);
+int rdm__sim_graph_destroy(const void *handle);
+
+#endif
