@@ -3,7 +3,6 @@
 #include "log.h"
 #include "runtime.h"
 #include "status.h"
-#include "thread_memory.h"
 #include "wait.h"
 
 #include <stdio.h>
@@ -27,7 +26,7 @@ static int32_t entry_count;
 
 /* By the low bits of the index: a thread that goes around a few devices finds each of them here. */
 enum { REMEMBERED_DEVICES = 8 };
-static _Thread_local rdm__device *remembered[REMEMBERED_DEVICES] RDM__FAST_THREAD_LOCAL;
+static _Thread_local rdm__device *remembered[REMEMBERED_DEVICES];
 
 /* The masks decide what an index means, so an error about an index names those that are set. */
 static const char *visible_devices_note(char *buffer, size_t size) {

@@ -4,7 +4,6 @@
 #include "settings.h"
 #include "status.h"
 #include "thread_end.h"
-#include "thread_memory.h"
 
 #include <stdlib.h>
 
@@ -31,7 +30,7 @@ typedef struct magazine {
 } magazine;
 
 /* The thread's magazines, the one used last in front. */
-static _Thread_local magazine *magazines RDM__FAST_THREAD_LOCAL;
+static _Thread_local magazine *magazines;
 
 static bool retire(rdm__object *object) {
   rdm__event_pool_release((rdm__event *)object);

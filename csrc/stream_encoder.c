@@ -10,7 +10,6 @@
 #include "runtime.h"
 #include "status.h"
 #include "stream.h"
-#include "thread_memory.h"
 
 /* With the stream's creation_lock held and no encoder there. */
 static rdm_status make(rdm__stream *stream, rdm_stream handle) {
@@ -38,7 +37,7 @@ typedef struct memory {
 
 /* By the low bits of the stream's slot: a thread that goes around a few streams finds each of them here. */
 enum { REMEMBERED_ENCODERS = 4 };
-static _Thread_local memory remembered[REMEMBERED_ENCODERS] RDM__FAST_THREAD_LOCAL;
+static _Thread_local memory remembered[REMEMBERED_ENCODERS];
 
 static memory *place_of(rdm_stream handle) {
   return &remembered[(handle.bits >> RDM__HANDLE_SLOT_SHIFT) % REMEMBERED_ENCODERS];

@@ -117,7 +117,7 @@ rdm_status rdm__wait_for_index_lock(rdm__mutex *lock, int32_t device_index, cons
       status = rdm__wait_limit_reached(limit, doing, device_index);
     }
     if (status != RDM_OK) return status;
-    back_off(attempt, &sleep_ns, limit->deadline_ns);
+    back_off(attempt, &sleep_ns, limit);
   }
   return RDM_OK;
 }

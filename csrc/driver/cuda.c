@@ -9,7 +9,6 @@
 #include "driver.h"
 
 #include "../status.h"
-#include "../thread_memory.h"
 
 #ifdef RDM_DRIVER_CUDA
 
@@ -175,8 +174,8 @@ static int cuda_get_device_count(int *count) {
  * device is set; so what a thread has once asked the runtime holds for that context.
  */
 static int cuda_get_device(int *device) {
-  static _Thread_local void *known_context RDM__FAST_THREAD_LOCAL;
-  static _Thread_local int known_device RDM__FAST_THREAD_LOCAL;
+  static _Thread_local void *known_context;
+  static _Thread_local int known_device;
   void *context = NULL;
   if (device == NULL) return RDM_HIP_INVALID_VALUE;
   bool has_context = state->library.cuCtxGetCurrent(&context) == RDM_HIP_SUCCESS && context != NULL;
