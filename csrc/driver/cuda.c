@@ -2,8 +2,9 @@
  * The driver `cuda`: HIP's calls over NVIDIA's libraries.
  *
  * Devices, streams, events and memory go to the runtime; modules and launches go to the driver's library, in the
- * primary context that the runtime makes and shares with it. So do the calls of every submission and every poll, which
- * cost less there: an event is the same object to both. Error numbers of the two agree wherever both have one,
+ * primary context that the runtime makes and shares with it. Events stay with the runtime, though the driver's library
+ * takes them, too, and in less time: it crashes on those of a context that other code has destroyed, where the runtime
+ * gives an error. Error numbers of the two agree wherever both have one,
  * and agree with HIP's for what this table returns, so none is translated.
  */
 #include "driver.h"
@@ -70,8 +71,8 @@ static const char *cuda_call_name(rdm__call call) {
       [RDM__CALL_graph_destroy] = "cudaGraphDestroy",
       [RDM__CALL_event_create] = "cudaEventCreateWithFlags",
       [RDM__CALL_event_destroy] = "cudaEventDestroy",
-      [RDM__CALL_event_record] = "cuEventRecord",
-      [RDM__CALL_event_query] = "cuEventQuery",
+      [RDM__CALL_event_record] = "cudaEventRecord",
+      [RDM__CALL_event_query] = "cudaEventQuery",
       [RDM__CALL_event_synchronize] = "cudaEventSynchronize",
       [RDM__CALL_event_elapsed_time] = "cudaEventElapsedTime",
       [RDM__CALL_module_load_data] = "cuModuleLoadData",
@@ -233,20 +234,6 @@ static int cuda_module_get_function(void **function, void *module, const char *n
   return error;
 }
 
-static int cuda_event_record(void *event, void *stream) {
-  if (event == NULL) return RDM_HIP_INVALID_HANDLE;
-  int error = state->library.cuEventRecord(event, stream);
-  if (bind_context(error)) error = state->library.cuEventRecord(event, stream);
-  return error;
-}
-
-static int cuda_event_query(void *event) {
-  if (event == NULL) return RDM_HIP_INVALID_HANDLE;
-  int error = state->library.cuEventQuery(event);
-  if (bind_context(error)) error = state->library.cuEventQuery(event);
-  return error;
-}
-
 static int cuda_launch_kernel(void *function, const unsigned grid[3], const unsigned block[3], unsigned shared_memory,
                               void *stream, void **arguments) {
   if (function == NULL) return RDM_HIP_INVALID_HANDLE;
@@ -308,8 +295,8 @@ static void fill_table(cuda_state *made) {
   table->graph_destroy = library->cudaGraphDestroy;
   table->event_create = library->cudaEventCreateWithFlags;
   table->event_destroy = library->cudaEventDestroy;
-  table->event_record = cuda_event_record;
-  table->event_query = cuda_event_query;
+  table->event_record = library->cudaEventRecord;
+  table->event_query = library->cudaEventQuery;
   table->event_synchronize = library->cudaEventSynchronize;
   table->event_elapsed_time = library->cudaEventElapsedTime;
   table->module_load_data = cuda_module_load_data;

@@ -39,6 +39,8 @@ enum { RDM__CUDA_OLDEST_MAJOR = 12, RDM__CUDA_NEWEST_MAJOR = 13 };
   X(cudaGraphDestroy, int, (void *graph)) \
   X(cudaEventCreateWithFlags, int, (void **event, unsigned flags)) \
   X(cudaEventDestroy, int, (void *event)) \
+  X(cudaEventRecord, int, (void *event, void *stream)) \
+  X(cudaEventQuery, int, (void *event)) \
   X(cudaEventSynchronize, int, (void *event)) \
   X(cudaEventElapsedTime, int, (float *milliseconds, void *start, void *end)) \
   X(cudaPeekAtLastError, int, (void)) \
@@ -53,8 +55,6 @@ enum { RDM__CUDA_OLDEST_MAJOR = 12, RDM__CUDA_NEWEST_MAJOR = 13 };
   X(cuDeviceGetName, int, (char *name, int length, int device)) \
   X(cuDeviceTotalMem_v2, int, (size_t *bytes, int device)) \
   X(cuCtxGetCurrent, int, (void **context)) \
-  X(cuEventRecord, int, (void *event, void *stream)) \
-  X(cuEventQuery, int, (void *event)) \
   X(cuModuleLoadData, int, (void **module, const void *image)) \
   X(cuModuleUnload, int, (void *module)) \
   X(cuModuleGetFunction, int, (void **function, void *module, const char *name)) \
