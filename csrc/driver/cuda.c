@@ -17,6 +17,7 @@
 #include "loader.h"
 #include "no_compiler.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,9 +171,41 @@ static int cuda_get_device_count(int *count) {
 }
 
 /*
+ * Other code may destroy a device's primary context and all that is in it. NVIDIA's libraries crash on a stream or a
+ * kernel of a context that is gone, so its end has to be told before any of them is used. Each context has a number
+ * that is never given again: the first one seen for a device is that of everything the library has there.
+ */
+enum { MOST_DEVICES = 128 };
+static _Atomic unsigned long long first_context[MOST_DEVICES];
+
+/* The context is the thread's current one, and of this device. */
+static int check_context(void *context, int device) {
+  if (state->library.cuCtxGetId == NULL || device < 0 || device >= MOST_DEVICES) return RDM_HIP_SUCCESS;
+  unsigned long long id = 0;
+  int error = state->library.cuCtxGetId(context, &id);
+  if (error != RDM_HIP_SUCCESS) return RDM_HIP_CONTEXT_IS_DESTROYED;
+  unsigned long long first = atomic_load_explicit(&first_context[device], memory_order_relaxed);
+  if (first == id) return RDM_HIP_SUCCESS;
+  if (first == 0 && atomic_compare_exchange_strong_explicit(&first_context[device], &first, id, memory_order_relaxed,
+                                                            memory_order_relaxed)) {
+    return RDM_HIP_SUCCESS;
+  }
+  return first == id ? RDM_HIP_SUCCESS : RDM_HIP_CONTEXT_IS_DESTROYED;
+}
+
+static int cuda_set_device(int device) {
+  void *context = NULL;
+  int error = state->library.cudaSetDevice(device);
+  if (error != RDM_HIP_SUCCESS) return error;
+  if (state->library.cuCtxGetCurrent(&context) != RDM_HIP_SUCCESS || context == NULL) return RDM_HIP_SUCCESS;
+  return check_context(context, device);
+}
+
+/*
  * The driver's library tells the current context in a third of the time that the runtime takes for the current device.
  * A context is of one device as long as it lives, and from CUDA 12 on the runtime makes the context current as the
- * device is set; so what a thread has once asked the runtime holds for that context.
+ * device is set; so what a thread has once asked the runtime holds for that context. A thread without a context is on
+ * the runtime's device, whose context may have been destroyed: where we know one of it, it is made current to see.
  */
 static int cuda_get_device(int *device) {
   static _Thread_local void *known_context;
@@ -182,14 +215,18 @@ static int cuda_get_device(int *device) {
   bool has_context = state->library.cuCtxGetCurrent(&context) == RDM_HIP_SUCCESS && context != NULL;
   if (has_context && context == known_context) {
     *device = known_device;
-    return RDM_HIP_SUCCESS;
+    return check_context(context, known_device);
   }
   int error = state->library.cudaGetDevice(device);
-  if (error == RDM_HIP_SUCCESS && has_context) {
-    known_context = context;
-    known_device = *device;
+  if (error != RDM_HIP_SUCCESS) return error;
+  if (!has_context) {
+    bool is_in_use = *device >= 0 && *device < MOST_DEVICES &&
+                     atomic_load_explicit(&first_context[*device], memory_order_relaxed) != 0;
+    return is_in_use ? cuda_set_device(*device) : RDM_HIP_SUCCESS;
   }
-  return error;
+  known_context = context;
+  known_device = *device;
+  return check_context(context, *device);
 }
 
 static int cuda_host_memory_allocate(void **pointer, size_t size, unsigned flags) {
@@ -272,7 +309,7 @@ static void fill_table(cuda_state *made) {
   table->runtime_get_version = library->cudaRuntimeGetVersion;
   table->get_device_count = cuda_get_device_count;
   table->get_device = cuda_get_device;
-  table->set_device = library->cudaSetDevice;
+  table->set_device = cuda_set_device;
   table->set_device_flags = library->cudaSetDeviceFlags;
   table->get_device_properties = cuda_get_device_properties;
   table->device_synchronize = library->cudaDeviceSynchronize;

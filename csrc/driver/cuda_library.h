@@ -62,8 +62,9 @@ enum { RDM__CUDA_OLDEST_MAJOR = 12, RDM__CUDA_NEWEST_MAJOR = 13 };
                           unsigned block_y, unsigned block_z, unsigned shared_memory, void *stream, \
                           void **arguments, void **extra))
 
-/* From CUDA 12.4 on. */
+/* From CUDA 12.0 and 12.4 on. */
 #define RDM__CUDA_DRIVER_OPTIONAL(X) \
+  X(cuCtxGetId, int, (void *context, unsigned long long *id)) \
   X(cuFuncGetParamInfo, int, (void *function, size_t index, size_t *offset, size_t *size))
 
 #define RDM__NVRTC_CALLS(X) \

@@ -132,18 +132,27 @@ static void reset_device(void) {
   printf("the reset returned %d\n", reset());
 }
 
-/* Right or an error, each at once: which of them is the driver's to say, so it is printed. */
+static rdm_status submit_and_wait(void) {
+  rdm_encoder encoder;
+  rdm_status status = rdm_encoder_get(stream, &encoder);
+  if (status == RDM_OK) status = work_submit(encoder, &kernels, &buffers);
+  return status == RDM_OK ? rdm_stream_synchronize(stream, RDM_WAIT_FOREVER) : status;
+}
+
+/*
+ * An error, each time at once: what the reset destroyed is not there to be right with. The buffers are gone as well,
+ * the pinned one too, so nothing is read back.
+ */
 static void the_device_is_reset(void) {
   reset_device();
   uint64_t slowest = 0;
   rdm_status last = RDM_OK;
   for (int i = 0; i < MOST_CALLS_AFTER_RESET; i++) {
-    uint32_t wrong = 0;
     uint64_t start = test_now_ns();
-    last = work_evaluate(stream, &kernels, &buffers, &wrong);
+    last = submit_and_wait();
     uint64_t took = test_now_ns() - start;
     if (took > slowest) slowest = took;
-    CHECK_THAT(last != RDM_OK || wrong == 0, "%u wrong values after the reset", wrong);
+    CHECK_STATUS(last, RDM_ERROR_DEVICE_FAULT);
   }
   printf("after the reset: %s, the slowest call %.3f ms: %s\n", rdm_status_name(last), (double)slowest * 1e-6,
          last == RDM_OK ? "" : rdm_last_error_message());
