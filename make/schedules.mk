@@ -1,0 +1,50 @@
+#: schedules      schedules of the real code, one thread at a time: docs/schedules.md
+#: schedules-long the same for ten minutes
+
+# The product is compiled with the hooks of -fsanitize=thread, and linked with ours in place of the sanitizer's run-time
+# library. What it calls of the system's threads, time and memory goes to the scheduler, too.
+SCHEDULE_FLAGS = -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-pie
+SCHEDULE_WRAPPED = pthread_mutex_init pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock \
+  pthread_rwlock_init pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_unlock \
+  pthread_cond_init pthread_cond_wait pthread_cond_timedwait pthread_cond_broadcast \
+  pthread_create pthread_once pthread_key_create pthread_setspecific pthread_getspecific pthread_atfork atexit \
+  clock_gettime nanosleep sched_yield malloc calloc free realloc memcpy memmove memset strcmp
+
+# All of the product but its drivers, and the two files that reach into one of them.
+SCHEDULE_PRODUCT := $(filter-out csrc/diagnosis.c csrc/sim_control.c,$(sort $(wildcard csrc/*.c))) \
+  csrc/driver/driver_error.c
+SCHEDULE_OBJECTS = $(SCHEDULE_PRODUCT:%.c=$(BUILD)/schedule/%.o) \
+  $(patsubst %.c,$(BUILD)/schedule/%.o,$(sort $(wildcard tests/c/schedule/*.c)))
+
+$(BUILD)/schedule/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CFLAGS) $(SCHEDULE_FLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(SCHEDULE_FLAGS)' > $@
+
+$(BUILD)/schedule/csrc/%.o: csrc/%.c $(BUILD)/schedule/flags
+	@mkdir -p $(@D)
+	@echo 'schedule: $<'
+	$(QUIET)$(CC) $(CFLAGS) $(SCHEDULE_FLAGS) -fsanitize=thread $(INCLUDES) -MMD -MP -c $< -o $@
+
+$(BUILD)/schedule/tests/%.o: tests/%.c $(BUILD)/schedule/flags
+	@mkdir -p $(@D)
+	@echo 'schedule: $<'
+	$(QUIET)$(CC) $(CFLAGS) $(SCHEDULE_FLAGS) $(INCLUDES) -MMD -MP -c $< -o $@
+
+$(BUILD)/schedule/schedules: $(SCHEDULE_OBJECTS)
+	@echo 'schedule: $(@F)'
+	$(QUIET)$(CC) -no-pie $(SCHEDULE_WRAPPED:%=-Wl,--wrap=%) $^ -o $@ $(LIBRARIES)
+
+-include $(SCHEDULE_OBJECTS:.o=.d)
+
+SCHEDULES = --bound 2 --schedules 300 --seconds 30
+
+.PHONY: schedules schedules-long
+schedules:
+	@$(MAKE) --no-print-directory -j$(JOBS) $(BUILD)/schedule/schedules
+	$(BUILD)/schedule/schedules $(SCHEDULES)
+
+schedules-long:
+	@$(MAKE) --no-print-directory schedules SCHEDULES='--bound 4 --schedules 1000000 --seconds 600'
+
+VERIFY_ROCM += schedules
+VERIFY_LONG += schedules-long
