@@ -1,9 +1,11 @@
 #: schedules      schedules of the real code, one thread at a time: docs/schedules.md
-#: schedules-long the same for ten minutes
+#: schedules-long the same for ten minutes; schedule-mutants: what they find where the code is broken
 
 # The product is compiled with the hooks of -fsanitize=thread, and linked with ours in place of the sanitizer's run-time
 # library. What it calls of the system's threads, time and memory goes to the scheduler, too.
 SCHEDULE_FLAGS = -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-pie
+# What a mutant adds.
+SCHEDULE_MORE =
 SCHEDULE_WRAPPED = pthread_mutex_init pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock \
   pthread_rwlock_init pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_unlock \
   pthread_cond_init pthread_cond_wait pthread_cond_timedwait pthread_cond_broadcast \
@@ -18,12 +20,12 @@ SCHEDULE_OBJECTS = $(SCHEDULE_PRODUCT:%.c=$(BUILD)/schedule/%.o) \
 
 $(BUILD)/schedule/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(CFLAGS) $(SCHEDULE_FLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(SCHEDULE_FLAGS)' > $@
+	@echo '$(CC) $(CFLAGS) $(SCHEDULE_FLAGS) $(SCHEDULE_MORE)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(SCHEDULE_FLAGS) $(SCHEDULE_MORE)' > $@
 
 $(BUILD)/schedule/csrc/%.o: csrc/%.c $(BUILD)/schedule/flags
 	@mkdir -p $(@D)
 	@echo 'schedule: $<'
-	$(QUIET)$(CC) $(CFLAGS) $(SCHEDULE_FLAGS) -fsanitize=thread $(INCLUDES) -MMD -MP -c $< -o $@
+	$(QUIET)$(CC) $(CFLAGS) $(SCHEDULE_FLAGS) $(SCHEDULE_MORE) -fsanitize=thread $(INCLUDES) -MMD -MP -c $< -o $@
 
 $(BUILD)/schedule/tests/%.o: tests/%.c $(BUILD)/schedule/flags
 	@mkdir -p $(@D)
@@ -36,15 +38,21 @@ $(BUILD)/schedule/schedules: $(SCHEDULE_OBJECTS)
 
 -include $(SCHEDULE_OBJECTS:.o=.d)
 
-SCHEDULES = --bound 2 --schedules 300 --seconds 30
+SCHEDULES = --full 1000 --bound 0 --schedules 30 --seconds 25
 
-.PHONY: schedules schedules-long
+.PHONY: schedules schedules-long schedule-mutants
 schedules:
 	@$(MAKE) --no-print-directory -j$(JOBS) $(BUILD)/schedule/schedules
 	$(BUILD)/schedule/schedules $(SCHEDULES)
+	@$(MAKE) --no-print-directory schedule-mutants
+
+schedule-mutants:
+	@$(MAKE) --no-print-directory -j$(JOBS) $(BUILD)/schedule/schedules
+	CC='$(CC)' JOBS=$(JOBS) tests/c/schedule/prove.sh $(BUILD)
 
 schedules-long:
-	@$(MAKE) --no-print-directory schedules SCHEDULES='--bound 4 --schedules 1000000 --seconds 600'
+	@$(MAKE) --no-print-directory schedules \
+	  SCHEDULES='--full 100000 --bound 2 --schedules 1000000 --seconds 600'
 
 VERIFY_ROCM += schedules
 VERIFY_LONG += schedules-long

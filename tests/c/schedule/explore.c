@@ -101,7 +101,7 @@ static uint64_t explore_all(const scenario *scenario, const exploration *wanted,
  */
 static strategy of_seed(uint64_t seed, uint64_t i, uint32_t steps) {
   uint64_t state = seed + i;
-  static const uint32_t switches[] = {2, 4, 12};
+  static const uint32_t switches[] = {2, 5, 16};
   strategy made = {.kind = STRATEGY_RANDOM, .seed = strategy_random(&state), .one_in = switches[i / 3 % 3]};
   if (i % 3 == 2) {
     made.kind = STRATEGY_PRIORITIES;

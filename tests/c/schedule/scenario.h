@@ -5,6 +5,8 @@
 #include "engine.h"
 #include "rocm_device_map.h"
 
+#include <stddef.h>
+
 enum {
   /* A wait may end by its timer, so that is no lost wakeup here. */
   SCENARIO_TIMERS_END_WAITS = 1,
@@ -49,6 +51,10 @@ extern const scenario state_scenarios[];
 /* system.c: the hooks that the library registered for the end of a thread and of the process. */
 void schedule_run_thread_end_hooks(void);
 void schedule_run_exit_handlers(void);
+
+/* How many blocks of a size the threads have allocated and not freed. */
+void schedule_watch_blocks(size_t size);
+int schedule_watched_blocks(void);
 
 /* driver.c */
 void schedule_start_gpu(void);

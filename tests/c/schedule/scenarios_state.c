@@ -47,14 +47,42 @@ static void record_b(void) {
   EXPECT_STATUS(RDM_OK, rdm_stream_record_error(stream, RDM_ERROR_LAUNCH, "b"));
 }
 
-/* The first error is kept: what was seen once is seen again. */
-static void record_a_and_look_twice(void) {
-  char seen[8];
+/* The first error is kept: what was seen once is seen again, and again. */
+static void record_a_and_look(void) {
+  char first[8];
   record_a();
-  EXPECT(rdm_stream_synchronize(stream, 0) == RDM_ERROR_LAUNCH);
-  memcpy(seen, rdm_last_error_message(), sizeof seen);
-  EXPECT(rdm_stream_synchronize(stream, 0) == RDM_ERROR_LAUNCH);
-  EXPECT(strcmp(seen, rdm_last_error_message()) == 0);
+  for (int i = 0; i < 5; i++) {
+    EXPECT(rdm_stream_synchronize(stream, 0) == RDM_ERROR_LAUNCH);
+    if (i == 0) memcpy(first, rdm_last_error_message(), sizeof first);
+    EXPECT(strcmp(first, rdm_last_error_message()) == 0);
+  }
+}
+
+/* To a stream that has ended, so that it is kept for the process. Here two threads meet in the slot and nowhere else.
+ */
+static void prepare_ended(void) {
+  prepare_idle();
+  rdm_stream_release(stream);
+  schedule_watch_blocks(sizeof(rdm_error));
+}
+
+static void take_unattributed(void) {
+  rdm_error error = {.struct_size = sizeof error};
+  EXPECT_STATUS(RDM_OK, rdm_take_unattributed_error(&error));
+  if (error.status != RDM_OK) taken++;
+}
+
+static void record_and_take_unattributed(void) {
+  record_a();
+  take_unattributed();
+}
+
+static void check_none_leaked(void) {
+  take_unattributed();
+  EXPECT(taken == 1 || taken == 2);
+  take_unattributed();
+  EXPECT(taken == 1 || taken == 2);
+  if (schedule_watched_blocks() != 0) schedule_fail("an error is leaked: another was recorded over it");
 }
 
 static void take(void) {
@@ -197,7 +225,9 @@ static void check_one_line(void) {
 }
 
 const scenario state_scenarios[] = {
-    {"error_first_is_kept", prepare_idle, {record_a_and_look_twice, record_b}, check_taken_once, 0},
+    {"error_recorded_twice", prepare_ended, {record_a, record_b}, check_none_leaked, 0},
+    {"error_recorded_and_taken", prepare_ended, {record_and_take_unattributed, record_b}, check_none_leaked, 0},
+    {"error_first_is_kept", prepare_idle, {record_a_and_look, record_b}, check_taken_once, 0},
     {"error_record_and_take", prepare_idle, {record_and_take, record_b}, check_taken_once_or_twice, 0},
     {"error_take_and_look", prepare_idle, {record_and_take, look}, NULL, 0},
     {"error_taken_twice", prepare_idle, {record_a, take_twice}, check_taken_once, 0},

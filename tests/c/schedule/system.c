@@ -146,9 +146,27 @@ void *__real_realloc(void *block, size_t size);
 void __wrap_free(void *block);
 void *__wrap_realloc(void *block, size_t size);
 
+static size_t watched_size;
+static int watched_blocks;
+
+void schedule_watch_blocks(size_t size) {
+  void *block = __real_malloc(size);
+  watched_size = malloc_usable_size(block);
+  __real_free(block);
+}
+
+int schedule_watched_blocks(void) {
+  return watched_blocks;
+}
+
+static bool is_watched(void *block) {
+  return watched_size != 0 && malloc_usable_size(block) == watched_size;
+}
+
 static void *fresh(void *block, size_t size) {
   schedule_thread *self = schedule_self;
-  if (self == NULL) return block;
+  if (self == NULL || block == NULL) return block;
+  if (is_watched(block)) watched_blocks++;
   self->fresh_low = (uintptr_t)block;
   self->fresh_high = (uintptr_t)block + size;
   self->fresh_time = self->now.of[self->number];
@@ -165,6 +183,7 @@ void *__wrap_calloc(size_t count, size_t size) {
 
 /* In a schedule nothing freed is used again, so that who still uses it is found out. */
 void __wrap_free(void *block) {
+  if (block != NULL && is_watched(block)) watched_blocks--;
   if (schedule_self == NULL) {
     __real_free(block);
   } else if (block != NULL) {
