@@ -18,6 +18,7 @@ typedef struct driver_object {
   int device;
   /* Of an event: pieces of work that record it and are not done. Of a stream: all its pieces. */
   int outstanding;
+  int submissions;
 } driver_object;
 
 typedef struct work {
@@ -157,6 +158,7 @@ static int submit(rdm__call call, void *stream_handle, driver_object *event, rdm
   if (event != NULL && event->device != stream->device && call == RDM__CALL_event_record) {
     schedule_fail("an event of device %d is recorded on a stream of device %d", event->device, stream->device);
   }
+  stream->submissions++;
   if (!has_gpu) return RDM_HIP_SUCCESS;
   if (end_of_work == MOST_WORK) schedule_fail("the GPU has no room for one more piece of work");
   work *added = &works[end_of_work++];
@@ -166,6 +168,10 @@ static int submit(rdm__call call, void *stream_handle, driver_object *event, rdm
   races_release(&added->submitted);
   schedule_wake(objects);
   return RDM_HIP_SUCCESS;
+}
+
+int driver_submissions(void *native_stream) {
+  return check_object(native_stream, OBJECT_STREAM, "stream")->submissions;
 }
 
 void driver_fault(int device, int error) {

@@ -22,8 +22,11 @@ void driver_set_serial_compiler(void);
 void driver_leave_error(int error);
 int driver_left_error(void);
 
-/* How many calls of a kind succeeded; how many devices were constructed, events made and not destroyed. */
+/* How many calls of a kind succeeded; how often a device was constructed. */
 int driver_count(rdm__call call);
 int driver_constructions(int device);
+
+/* How many pieces of work a driver stream was given. */
+int driver_submissions(void *native_stream);
 
 #endif

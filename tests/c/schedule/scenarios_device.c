@@ -123,7 +123,7 @@ const scenario device_scenarios[] = {
     {"device_lookup_and_insert", prepare, {get_0_first, look_at_0}, check_one, 0},
     {"device_failure_and_retry", prepare_failure, {get_again_first, get_again_second}, check_one, 0},
     {"device_each_and_insert", prepare, {get_0_first, clear}, check_0, 0},
-    {"device_load_and_first_use", prepare_unloaded, {get_0_first, get_0_second}, check_one, 0},
-    {"device_three_threads", prepare, {get_0_first, get_0_second, get_0_third}, check_one, SCENARIO_IS_LARGE},
+    {"device_load_and_first_use", prepare_unloaded, {get_0_first, get_0_second}, check_one, SCENARIO_IS_LARGE},
+    {"device_three_threads", prepare, {get_0_first, get_0_second, get_0_third}, check_one, 0},
     {.name = NULL},
 };

@@ -63,7 +63,7 @@ static void use_two(void) {
 }
 
 static void check_few_events(void) {
-  EXPECT(driver_count(RDM__CALL_event_create) <= 3);
+  EXPECT(driver_count(RDM__CALL_event_create) <= 4);
   EXPECT(driver_count(RDM__CALL_event_destroy) == 0);
 }
 
@@ -101,7 +101,7 @@ static void release_and_reuse(void) {
 }
 
 const scenario event_scenarios[] = {
-    {"event_pool", prepare, {use_one, use_two}, check_few_events, 0},
+    {"event_pool", prepare_pooled, {use_one, use_two}, check_few_events, SCENARIO_IS_LARGE},
     {"event_pool_takes_back", prepare_pooled, {use_one, use_one}, check_given_back, 0},
     {"event_released_twice", prepare_event, {release_first, release_second}, check_released_once, 0},
     {"event_used_and_released", prepare_event, {query, release_and_reuse}, NULL, 0},

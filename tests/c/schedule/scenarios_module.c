@@ -125,8 +125,8 @@ static void check_kernels(void) {
 const scenario module_scenarios[] = {
     {"module_one_key", prepare, {get_one_first, get_one_second}, check_one, 0},
     {"module_one_key_within", prepare, {get_one_first, get_one_within}, check_one, 0},
-    {"module_two_keys", prepare, {get_one_first, get_two}, check_two, 0},
-    {"module_serial_compiler", prepare_serial, {get_one_first, get_two}, check_two, 0},
+    {"module_two_keys", prepare, {get_one_first, get_two}, check_two, SCENARIO_IS_LARGE},
+    {"module_serial_compiler", prepare_serial, {get_one_first, get_two}, check_two, SCENARIO_IS_LARGE},
     {"module_failing_build", prepare_failure, {get_again_first, get_again_second}, check_failed_once, 0},
     {"module_three_threads", prepare, {get_one_first, get_one_second, get_one_third}, check_one, SCENARIO_IS_LARGE},
     {"kernel_one_name", prepare_module, {kernel_first, kernel_second}, check_kernel, 0},

@@ -29,6 +29,13 @@ static void prepare_event(void) {
   rdm_event_create(device, RDM_EVENT_DEFAULT, &event);
 }
 
+/* With the tables there that the process's first handles of these kinds make, so that a schedule is short. */
+static void prepare_threads(void) {
+  rdm_thread_local_stream ready = {0};
+  prepare_event();
+  rdm_thread_local_stream_create(1, &ready);
+}
+
 /* ---- Encoders -------------------------------------------------------------------------------------------------- */
 
 static void get_first(void) {
@@ -68,6 +75,45 @@ static void submit(void) {
 static void submit_if_there(void) {
   rdm_status status = rdm_encoder_fill(encoders[0], memory, 0, sizeof memory);
   EXPECT(status == RDM_OK || status == RDM_ERROR_STALE_HANDLE);
+}
+
+/* Again through what the thread remembers. */
+static void submit_twice(void) {
+  submit();
+  submit();
+}
+
+static void check_submitted_twice(void) {
+  rdm_encoder encoder = {0};
+  void *native = NULL;
+  EXPECT_STATUS(RDM_OK, rdm_encoder_get(stream, &encoder));
+  EXPECT_STATUS(RDM_OK, rdm_encoder_get_native_stream(encoder, &native));
+  EXPECT(driver_submissions(native) == 2);
+  check_one_queue();
+}
+
+static rdm_stream second_stream;
+
+static void prepare_second(void) {
+  prepare_encoder();
+  rdm_stream_create(1, &second_stream);
+}
+
+/* The encoder of the other stream takes the memory of the one that is cleared. */
+static void clear_and_use_second(void) {
+  rdm_encoder encoder = {0};
+  clear();
+  EXPECT_STATUS(RDM_OK, rdm_encoder_get(second_stream, &encoder));
+  EXPECT_STATUS(RDM_OK, rdm_encoder_fill(encoder, memory, 0, sizeof memory));
+}
+
+/* What was submitted through the cleared encoder did not go to the other stream. */
+static void check_second(void) {
+  rdm_encoder encoder = {0};
+  void *native = NULL;
+  EXPECT_STATUS(RDM_OK, rdm_encoder_get(second_stream, &encoder));
+  EXPECT_STATUS(RDM_OK, rdm_encoder_get_native_stream(encoder, &native));
+  EXPECT(driver_submissions(native) == 1);
 }
 
 static void release(void) {
@@ -213,6 +259,8 @@ const scenario stream_scenarios[] = {
     {"encoder_made_once", prepare, {get_first, get_second}, check_one_encoder, 0},
     {"encoder_clear_and_get", prepare_encoder, {get_first, clear}, check_one_queue, 0},
     {"encoder_clear_and_submit", prepare_encoder, {submit, clear}, check_one_queue, 0},
+    {"encoder_remembered_and_cleared", prepare_encoder, {submit_twice, clear}, check_submitted_twice, 0},
+    {"encoder_memory_reused", prepare_second, {submit_if_there, clear_and_use_second}, check_second, 0},
     {"encoder_clear_twice", prepare_encoder, {clear, clear}, check_one_queue, 0},
     {"stream_ends_and_submit",
      prepare_encoder,
@@ -222,8 +270,12 @@ const scenario stream_scenarios[] = {
     {"stream_clear_and_end", prepare_encoder, {clear, release}, NULL, 0},
     {"stream_queue_taken_over", prepare_encoder, {release, use_another}, check_at_most_two_queues, 0},
     {"stream_one_index", prepare, {register_first, register_second}, check_registered, 0},
-    {"stream_retain_and_release", prepare, {retain_and_release, release}, check_stream_ended, 0},
-    {"stream_of_threads_that_end", prepare, {resolve_first, resolve_second}, check_threads_ended, SCENARIO_IS_LARGE},
+    {"stream_retain_and_release", prepare, {retain_and_release, release}, check_stream_ended, SCENARIO_IS_LARGE},
+    {"stream_of_threads_that_end",
+     prepare_threads,
+     {resolve_first, resolve_second},
+     check_threads_ended,
+     SCENARIO_IS_LARGE},
     {"event_record_and_wait", prepare_event, {record_and_wait, clear}, NULL, SCENARIO_HAS_GPU},
     {"completion_and_clear",
      prepare,
@@ -240,6 +292,6 @@ const scenario stream_scenarios[] = {
      {complete_first, synchronize_device},
      check_first_handler,
      SCENARIO_HAS_GPU | SCENARIO_IS_LARGE},
-    {"poll_elsewhere", prepare_encoder, {query_elsewhere, query_elsewhere}, NULL, SCENARIO_HAS_GPU | SCENARIO_IS_LARGE},
+    {"poll_elsewhere", prepare_event, {query_elsewhere, query_elsewhere}, NULL, SCENARIO_HAS_GPU | SCENARIO_IS_LARGE},
     {.name = NULL},
 };
