@@ -92,6 +92,7 @@ static uint64_t explore_all(const scenario *scenario, const exploration *wanted,
     explore_one(scenario, &fixed);
     schedules++;
     if (the_record->outcome == OUTCOME_FAILED || explore_is_late(wanted)) return schedules;
+    if (schedules == wanted->most_bounded) return schedules;
   } while (next_choices(choices, &fixed.choice_count, bound));
   *out_complete = true;
   return schedules;

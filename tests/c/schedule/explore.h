@@ -12,7 +12,9 @@ void explore_one(const scenario *scenario, const strategy *strategy);
 typedef struct exploration {
   /* At most so many schedules to have all of them. */
   uint64_t most_full;
-  /* Where that was not enough: every schedule with at most so many preemptions; -1: none. */
+  /* Where that was not enough: every schedule with at most so many preemptions; -1: none. And of them at most so many.
+   */
+  uint64_t most_bounded;
   int bound;
   uint64_t seed;
   uint64_t random_schedules;

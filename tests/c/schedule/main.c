@@ -80,8 +80,8 @@ static void run_scenario(const scenario *scenario, const options *options, int s
       replay(scenario, options->replay);
     } else {
       exploration wanted = options->wanted;
+      wanted.most_bounded = wanted.most_full > 0 ? wanted.most_full : UINT64_MAX;
       if ((scenario->flags & SCENARIO_IS_LARGE) != 0) wanted.most_full /= 10;
-      if ((scenario->flags & SCENARIO_IS_LARGE) != 0 && wanted.bound > 0) wanted.bound--;
       /* Most need less than their share of the time, so each may take more. */
       double left_s = end_s - explore_now_s();
       double share_s = scenarios_left > 3 ? 3 * left_s / scenarios_left : left_s / scenarios_left;

@@ -12,7 +12,7 @@ enum {
   SCENARIO_TIMERS_END_WAITS = 1,
   /* The driver has a thread that does what streams were given. */
   SCENARIO_HAS_GPU = 2,
-  /* Too many schedules to try them all in a short run: a tenth of the others' limit, and one preemption less. */
+  /* Too many schedules to try them all in a short run: a tenth of the others' limit. */
   SCENARIO_IS_LARGE = 4,
 };
 
