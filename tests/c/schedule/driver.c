@@ -87,7 +87,9 @@ static const char *name_of(rdm__call call) {
 
 /* Every call begins here. Those that are the thread's own affair stand in no order to others' (the object is null). */
 static int enter(rdm__call call) {
-  bool is_own = call == RDM__CALL_get_device || (call == RDM__CALL_set_device && failures[call].error == 0);
+  bool is_own = call == RDM__CALL_get_device || call == RDM__CALL_stream_is_capturing ||
+                call == RDM__CALL_thread_exchange_capture_mode ||
+                (call == RDM__CALL_set_device && failures[call].error == 0);
   rdm__assert_no_leaf_held();
   schedule_driver_point(name_of(call), is_own ? NULL : objects);
   if (failures[call].times > 0) {
@@ -373,6 +375,38 @@ static int call_get_last_error(void) {
   int error = last_error;
   last_error = RDM_HIP_SUCCESS;
   return error;
+}
+
+/* Nobody captures here; each thread's mode is its own. */
+static int call_stream_is_capturing(void *stream, int *status) {
+  check_object(stream, OBJECT_STREAM, "stream");
+  *status = RDM_HIP_CAPTURE_NONE;
+  return enter(RDM__CALL_stream_is_capturing);
+}
+
+static int call_thread_exchange_capture_mode(int *mode) {
+  static _Thread_local int current_mode;
+  int before = current_mode;
+  int error = enter(RDM__CALL_thread_exchange_capture_mode);
+  if (error != RDM_HIP_SUCCESS) return error;
+  current_mode = *mode;
+  *mode = before;
+  return RDM_HIP_SUCCESS;
+}
+
+static int call_stream_begin_capture(void *stream, int mode) {
+  (void)stream, (void)mode;
+  schedule_fail("the library begins a capture");
+}
+
+static int call_stream_end_capture(void *stream, void **graph) {
+  (void)stream, (void)graph;
+  schedule_fail("the library ends a capture");
+}
+
+static int call_graph_destroy(void *graph) {
+  (void)graph;
+  schedule_fail("the library destroys a graph");
 }
 
 /* ---- The compiler ----------------------------------------------------------------------------------------------- */
