@@ -259,7 +259,25 @@ static void error_of_a_stale_stream_is_kept_apart(void) {
   check_still_live(&all);
 }
 
+/* A success leaves the thread's last error as it is, whatever the handle was. */
+static void recording_for_a_stale_stream_leaves_the_last_error(void) {
+  live all = make_live();
+  rdm_stream stream;
+  CHECK_OK(rdm_stream_create(0, &stream));
+  CHECK_OK(rdm_stream_release(stream));
+  CHECK_STATUS(rdm_event_query((rdm_event){0}), RDM_ERROR_NULL_HANDLE);
+  CHECK_OK(rdm_stream_record_error(stream, RDM_ERROR_LAUNCH, "recorded by the test"));
+  rdm_error error = {.struct_size = sizeof error};
+  CHECK_OK(rdm_last_error(&error));
+  CHECK_STATUS(error.status, RDM_ERROR_NULL_HANDLE);
+  CHECK_OK(rdm_take_unattributed_error(&error));
+  CHECK_STATUS(error.status, RDM_ERROR_LAUNCH);
+  check_still_live(&all);
+}
+
 const test_case handle_tests[] = {
+    {.name = "recording_for_a_stale_stream_leaves_the_last_error",
+     .function = recording_for_a_stale_stream_leaves_the_last_error},
     {.name = "null_handle", .function = null_handle},
     {.name = "random_bits", .function = random_bits},
     {.name = "handle_of_another_kind", .function = handle_of_another_kind},
