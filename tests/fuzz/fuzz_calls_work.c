@@ -163,12 +163,15 @@ static void allocate_and_free(fuzz_input *input) {
   rdm_status status = size % 2 == 0 ? CALL(expected, rdm_memory_allocate(device, size, &memory))
                                     : CALL(expected, rdm_host_memory_allocate(device, size, &memory));
   FUZZ_CHECK((status == RDM_OK) == (memory != NULL), "memory is %p and the status %s", memory, rdm_status_name(status));
-  for (int i = 0; memory != NULL && i < 4; i++) {
+  if (memory == NULL) return;
+  /* An injection may refuse it, each one at most four times. */
+  for (int i = 0; i < 4 * CALLS_MOST_THREADS * CALLS_MOST_OPERATIONS; i++) {
     status = size % 2 == 0 ? CALL(CALLS_ANY, rdm_memory_free(device, memory))
                            : CALL(CALLS_ANY, rdm_host_memory_free(device, memory));
-    /* An injection may have refused it. */
     if (status == RDM_OK) return;
+    FUZZ_CHECK(atomic_load(&the_world.injected), "memory is not freed: %s", rdm_last_error_message());
   }
+  FUZZ_CHECK(false, "memory can not be freed: %s", rdm_last_error_message());
 }
 
 static void use_module(fuzz_input *input) {
