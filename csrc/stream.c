@@ -245,14 +245,19 @@ rdm_status rdm_stream_record_error(rdm_stream handle, rdm_status status_to_recor
     return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "status is %s, which is no error", rdm_status_name(status_to_record));
   }
   rdm_error error = {.struct_size = sizeof error, .status = status_to_record, .device_index = -1};
-  snprintf(error.message, sizeof error.message, "%s", message != NULL ? message : "");
-  rdm__stream *stream = NULL;
-  status = rdm__stream_pin(handle, &stream);
+  bool has_text = message != NULL && message[0] != '\0';
+  snprintf(error.message, sizeof error.message, "%s", has_text ? message : rdm_status_description(status_to_record));
+  rdm__object *object = NULL;
+  status = rdm__handle_try_pin(&streams, handle.bits, &object);
   if (status == RDM_ERROR_STALE_HANDLE) {
+    /* No failure of the caller's, whose last error stays as it was. */
     rdm__error_slot_record(rdm__unattributed_errors(), &error);
     return RDM_OK;
   }
+  /* Once more, for the message. */
+  if (status != RDM_OK) status = rdm__handle_pin(&streams, handle.bits, &object);
   if (status != RDM_OK) return status;
+  rdm__stream *stream = (rdm__stream *)object;
   error.device_index = stream->device->index;
   rdm__error_slot_record(&stream->error, &error);
   rdm__stream_unpin(stream);

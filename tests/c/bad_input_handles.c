@@ -259,7 +259,39 @@ static void error_of_a_stale_stream_is_kept_apart(void) {
   check_still_live(&all);
 }
 
+/* A success leaves the thread's last error as it is, whatever the handle was. */
+static void recording_for_a_stale_stream_leaves_the_last_error(void) {
+  live all = make_live();
+  rdm_stream stream;
+  CHECK_OK(rdm_stream_create(0, &stream));
+  CHECK_OK(rdm_stream_release(stream));
+  CHECK_STATUS(rdm_event_query((rdm_event){0}), RDM_ERROR_NULL_HANDLE);
+  CHECK_OK(rdm_stream_record_error(stream, RDM_ERROR_LAUNCH, "recorded by the test"));
+  rdm_error error = {.struct_size = sizeof error};
+  CHECK_OK(rdm_last_error(&error));
+  CHECK_STATUS(error.status, RDM_ERROR_NULL_HANDLE);
+  CHECK_OK(rdm_take_unattributed_error(&error));
+  CHECK_STATUS(error.status, RDM_ERROR_LAUNCH);
+  check_still_live(&all);
+}
+
+/* Whoever meets the error is told something, also where its recorder gave no text. */
+static void error_recorded_without_a_message_has_one(void) {
+  live all = make_live();
+  static const char *const texts[] = {NULL, ""};
+  for (int i = 0; i < 2; i++) {
+    CHECK_OK(rdm_stream_record_error(all.stream, RDM_ERROR_LAUNCH, texts[i]));
+    EXPECT_ERROR(rdm_stream_synchronize(all.stream, RDM_WAIT_FOREVER), RDM_ERROR_LAUNCH, "refused a launch");
+    rdm_error error = {.struct_size = sizeof error};
+    CHECK_OK(rdm_stream_take_error(all.stream, &error));
+  }
+  check_still_live(&all);
+}
+
 const test_case handle_tests[] = {
+    {.name = "recording_for_a_stale_stream_leaves_the_last_error",
+     .function = recording_for_a_stale_stream_leaves_the_last_error},
+    {.name = "error_recorded_without_a_message_has_one", .function = error_recorded_without_a_message_has_one},
     {.name = "null_handle", .function = null_handle},
     {.name = "random_bits", .function = random_bits},
     {.name = "handle_of_another_kind", .function = handle_of_another_kind},

@@ -352,6 +352,7 @@ const sim_test driver_tests[] = {
     {"failing_init", failing_init, "RDM_SIM_INJECT=hipInit:1:1:999:0", 0},
     {"slow_init", slow_init, "RDM_SIM_INJECT=hipGetDevice:1:1:0:0,hipInit:1:1:0:50000000", 0},
     {"bad_inject", bad_environment, "RDM_SIM_INJECT=hipInit:0:1:0:0", 0},
+    {"bad_inject_end", bad_environment, "RDM_SIM_INJECT=hipInit:1:1:0:0,", 0},
     {"bad_inject_name", bad_environment, "RDM_SIM_INJECT=hipNothing:1:1:0:0", 0},
     {"bad_fault_scope", bad_environment, "RDM_SIM_FAULT_SCOPE=all", 0},
     {"bad_last_error", bad_environment, "RDM_SIM_LAST_ERROR=old", 0},

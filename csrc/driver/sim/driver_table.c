@@ -87,7 +87,7 @@ static rdm_status read_environment(rdm__sim_state_block *state) {
 static void free_state(rdm__sim_state_block *state) {
   if (state == NULL) return;
   free(state->calls);
-  free(state->injections);
+  rdm__sim_injections_destroy(state->injections);
   free(state->handles);
   free(state->memory);
   free(state);

@@ -35,6 +35,13 @@ rdm__sim_injections *rdm__sim_injections_create(void) {
   return injections;
 }
 
+void rdm__sim_injections_destroy(rdm__sim_injections *injections) {
+  if (injections == NULL) return;
+  pthread_mutex_destroy(&injections->lock);
+  free(injections->items);
+  free(injections);
+}
+
 bool rdm__sim_injections_add(rdm__sim_injections *injections, rdm__call call, uint64_t nth, uint64_t times, int error,
                              uint64_t stall_ns) {
   bool added = true;
@@ -104,6 +111,8 @@ static bool parse_number(const char **text, char end, uint64_t *out_value) {
   errno = 0;
   unsigned long long value = strtoull(*text, &stop, 10);
   if (errno != 0 || (*stop != end && !(end == ',' && *stop == '\0'))) return false;
+  /* A comma stands between items. */
+  if (*stop == ',' && stop[1] == '\0') return false;
   *out_value = value;
   *text = *stop == '\0' ? stop : stop + 1;
   return true;

@@ -9,6 +9,9 @@ typedef struct rdm__sim_injections rdm__sim_injections;
 /* NULL where memory is short. */
 rdm__sim_injections *rdm__sim_injections_create(void);
 
+/* For those that no call can have met. Null is fine. */
+void rdm__sim_injections_destroy(rdm__sim_injections *injections);
+
 /*
  * Adds those that RDM_SIM_INJECT lists, for calls that come before a test can make any: items separated by commas,
  * each `entry point:nth:times:error:stall_ns`, the entry point `*` for any. False where the text is anything else.

@@ -75,7 +75,8 @@ static char *plain_parameters(const rdm__sim_signature *signature) {
     if (comment || isspace((unsigned char)*at)) {
       rdm__sim_text_append(&text, " ");
     } else {
-      rdm__sim_text_append_bytes(&text, at, (size_t)(skipped - at));
+      /* A literal may go on after a line's end. */
+      for (; at < skipped; at++) rdm__sim_text_append_bytes(&text, *at == '\n' ? " " : at, 1);
     }
     at = skipped;
   }
