@@ -108,5 +108,28 @@ expect struct_grown 0 'struct rdm_sim_objects has grown' 'field rdm_sim_objects.
 change constant_added status.c 's/RDM_ERROR_RESOURCE = 27/&,\n  RDM_ERROR_NEW = 28/' "$same"
 expect constant_added 0 'constant RDM_ERROR_NEW' 'nothing breaks'
 
+# A program linked with this ABI meets the library of another one, under the same soname while the version is 0.x: the
+# loader refuses it by its symbols' version, where it would run into whatever was changed.
+cat > "$work/program.c" <<END
+#include "rocm_device_map.h"
+int main(void) { return rdm_version_string()[0] == 0; }
+END
+"$cc" -Icsrc/include "$work/program.c" -L"$build" -lrocm_device_map -o "$work/program"
+soname=$(readelf -dW "$build/librocm_device_map.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+mkdir "$work/libraries"
+for name in function_added function_gone_in_another_abi; do
+  cp "$work/$name/library.so" "$work/libraries/$soname"
+  code=0
+  LD_LIBRARY_PATH=$work/libraries "$work/program" > "$work/output" 2>&1 || code=$?
+  if { [ $name = function_added ] && ((code == 0)); } ||
+    { [ $name != function_added ] && ((code != 0)) && grep -q "version .RDM_$major.$minor.* not found" "$work/output"; }; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "abi breaks: a program of this ABI with the library of $name ended with $code:"
+    cat "$work/output"
+  fi
+done
+
 echo "abi breaks: $passed passed, $failed failed"
 ((failed == 0))
