@@ -19,7 +19,8 @@ all_tests() {
     CC=$counting tests/c/permission_test.sh "$folder/permission" &&
     tests/c/exit_order.sh "$counting" "$folder/librocm_device_map.a" "$folder/exit_order" &&
     CC=$counting tests/c/hip_runtime_test.sh "$folder/hip" &&
-    "$folder/driver_conformance" hip
+    "$folder/driver_conformance" hip &&
+    tests/coverage/rust.sh "$folder/rust"
 }
 all_tests > "$folder/tests.log" 2>&1 || {
   grep -A 5 -e '^FAILED' -e 'failed in' "$folder/tests.log" || tail -n 50 "$folder/tests.log"

@@ -7,15 +7,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-export SANITIZER=$1
+sanitizer=$1
 shift
+export C_OPTION=-fsanitize=$sanitizer
 triple=$(rustc -vV | sed -n 's/^host: //p')
-flags="-fsanitize=$SANITIZER -fno-omit-frame-pointer -g -O1"
-if [ "$SANITIZER" = undefined ]; then flags="$flags -fno-sanitize-recover=all"; fi
+flags="$C_OPTION -fno-omit-frame-pointer -g -O1"
+if [ "$sanitizer" = undefined ]; then flags="$flags -fno-sanitize-recover=all"; fi
 # For the target alone: build scripts are programs of the compiler's.
 export "CFLAGS_${triple//-/_}=$flags"
-export RUSTFLAGS="-C linker=$PWD/tests/sanitizers/link.sh -C linker-flavor=gcc"
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/sanitizer-$SANITIZER
+export RUSTFLAGS="-C linker=$PWD/tests/sanitizers/link_c.sh -C linker-flavor=gcc"
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/sanitizer-$sanitizer
 # As for the C tests: see tests/c/run.sh.
 export TSAN_OPTIONS="ignore_interceptors_accesses=1:halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=50 ${TSAN_OPTIONS:-}"
 export ASAN_OPTIONS="detect_leaks=1:halt_on_error=1:intercept_tls_get_addr=0 ${ASAN_OPTIONS:-}"
@@ -25,4 +26,4 @@ export RDM_DRIVER=sim
 tests=()
 for test in "$@"; do tests+=(--test "$test"); done
 "${CARGO:-cargo}" test --quiet --target "$triple" --features rocm "${tests[@]}"
-echo "rust under $SANITIZER: $# test programs passed"
+echo "rust under $sanitizer: $# test programs passed"
