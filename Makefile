@@ -47,7 +47,10 @@ SOURCES_driver_conformance = $(basename $(notdir $(wildcard tests/c/driver_confo
 
 STATIC_LIBRARY = $(BUILD)/librocm_device_map.a
 SHARED_LIBRARY = $(BUILD)/librocm_device_map.so
-SONAME = librocm_device_map.so.0
+# The header's version, as "0 1 0".
+VERSION_NUMBERS := $(shell sed -n 's/^\#define RDM_VERSION_[MP][A-Z]* \([0-9]*\)$$/\1/p' csrc/include/rocm_device_map.h)
+VERSION := $(subst $(eval) ,.,$(VERSION_NUMBERS))
+SONAME = librocm_device_map.so.$(firstword $(VERSION_NUMBERS))
 
 FORMATTED := $(sort $(shell find csrc tests -name '*.[ch]' -o -name '*.cpp'))
 
@@ -129,10 +132,22 @@ $(STATIC_LIBRARY): $(LIBRARY_OBJECTS_lib)
 	$(QUIET)$(AR) rcs $@ $^
 
 # Never unloaded: threads of the runtime may still be inside it. Nothing undefined but what the system has.
-$(SHARED_LIBRARY): $(LIBRARY_OBJECTS_lib)
+$(SHARED_LIBRARY).$(VERSION): $(LIBRARY_OBJECTS_lib) $(BUILD)/rocm_device_map.map
 	@echo 'lib: $(@F)'
-	$(QUIET)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,-z,defs $^ -o $@ $(LIBRARIES)
-	ln -sf $(@F) $(@D)/$(SONAME)
+	$(QUIET)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,-z,defs -Wl,--version-script=$(lastword $^) \
+	  $(LIBRARY_OBJECTS_lib) -o $@ $(LIBRARIES)
+
+# The loader's name and the linker's, each a link.
+$(SHARED_LIBRARY): $(SHARED_LIBRARY).$(VERSION)
+	@ln -sf $(<F) $(@D)/$(SONAME)
+	@ln -sf $(SONAME) $@
+
+# Which symbols leave it, each with the version that it came with.
+$(BUILD)/rocm_device_map.map: $(wildcard abi/symbols.txt) abi/symbol_versions.sh abi/version_script.sh abi/common.sh \
+  csrc/include/rocm_device_map.h
+	@mkdir -p $(@D)
+	$(QUIET)abi/version_script.sh abi/symbols.txt csrc/include > $@.new
+	@mv $@.new $@
 
 # ---- Tests in C ------------------------------------------------------------------------------------------------------
 

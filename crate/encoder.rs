@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::callback::call_from_c;
 use crate::error::{Error, Result, Status, check};
 use crate::event::Event;
 use crate::module::Kernel;
@@ -116,10 +116,7 @@ extern "C" fn call_completion_handler(status: sys::rdm_status, user_data: *mut c
         let status = Status::from(status);
         Err(Error::new(status, status.description()))
     };
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(move || handler(result))) {
-        // What a panic carries may itself panic when dropped.
-        std::mem::forget(payload);
-    }
+    call_from_c(move || handler(result));
 }
 
 impl Encoder {

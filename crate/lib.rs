@@ -52,6 +52,7 @@
 struct Readme;
 
 pub mod cache;
+mod callback;
 mod device;
 pub mod diagnosis;
 mod driver_choice;

@@ -1,8 +1,8 @@
 //! Where the library's log lines go.
 
 use std::ffi::{CStr, c_char, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::callback::call_from_c;
 use crate::error::{Result, check};
 use crate::sys;
 
@@ -49,11 +49,7 @@ extern "C" fn call_handler(
     // SAFETY: `user_data` is the handler that `set_log_handler` leaked, so it lives for ever, and it
     // may be called from several threads at once. `message` is a text that lives during the call.
     let (handler, message) = unsafe { (&*user_data.cast::<Handler>(), CStr::from_ptr(message)) };
-    let call = || handler(LogLevel::from_raw(level), &message.to_string_lossy());
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
-        // What a panic carries may itself panic when dropped.
-        std::mem::forget(payload);
-    }
+    call_from_c(|| handler(LogLevel::from_raw(level), &message.to_string_lossy()));
 }
 
 /// Sends log lines of `max_level` and more severe to `handler` in place of standard error.

@@ -79,15 +79,6 @@ void rdm__mutex_unlock(rdm__mutex *mutex) {
   note_release(mutex->rank);
 }
 
-void rdm__shared_lock_init(rdm__shared_lock *lock, rdm__lock_rank rank) {
-  pthread_rwlockattr_t attributes;
-  require(pthread_rwlockattr_init(&attributes));
-  require(pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP));
-  require(pthread_rwlock_init(&lock->native, &attributes));
-  pthread_rwlockattr_destroy(&attributes);
-  lock->rank = rank;
-}
-
 void rdm__shared_lock_read(rdm__shared_lock *lock) {
   note_acquire(lock->rank);
   require(pthread_rwlock_rdlock(&lock->native));

@@ -48,7 +48,6 @@ void rdm__mutex_lock(rdm__mutex *mutex);
 bool rdm__mutex_try_lock(rdm__mutex *mutex);
 void rdm__mutex_unlock(rdm__mutex *mutex);
 
-void rdm__shared_lock_init(rdm__shared_lock *lock, rdm__lock_rank rank);
 void rdm__shared_lock_read(rdm__shared_lock *lock);
 void rdm__shared_lock_write(rdm__shared_lock *lock);
 void rdm__shared_lock_read_unlock(rdm__shared_lock *lock);

@@ -288,6 +288,36 @@ static void error_recorded_without_a_message_has_one(void) {
   check_still_live(&all);
 }
 
+static void events_of_two_devices_have_no_time_between_them(void) {
+  rdm_device devices[2];
+  rdm_event events[2];
+  test_use_sim(2);
+  for (int32_t i = 0; i < 2; i++) {
+    CHECK_OK(rdm_device_get(i, &devices[i]));
+    CHECK_OK(rdm_event_create(devices[i], RDM_EVENT_TIMING, &events[i]));
+  }
+  float milliseconds = -1;
+  EXPECT_ERROR(rdm_event_elapsed(events[0], events[1], &milliseconds), RDM_ERROR_WRONG_DEVICE, "device 1");
+  CHECK(milliseconds == -1);
+  void *natives[2] = {NULL, NULL};
+  for (int i = 0; i < 2; i++) CHECK_OK(rdm_event_get_native(events[i], &natives[i]));
+  CHECK(natives[0] != NULL && natives[1] != NULL && natives[0] != natives[1]);
+  for (int i = 0; i < 2; i++) CHECK_OK(rdm_event_release(events[i]));
+}
+
+static void the_shared_thread_local_stream_is_not_released(void) {
+  rdm_thread_local_stream shared;
+  rdm_thread_local_stream again;
+  int32_t index = -1;
+  test_use_sim(2);
+  CHECK_OK(rdm_thread_local_stream_get_shared(1, &shared));
+  CHECK_OK(rdm_thread_local_stream_get_device_index(shared, &index));
+  CHECK(index == 1);
+  EXPECT_ERROR(rdm_thread_local_stream_release(shared), RDM_ERROR_INVALID_ARGUMENT, "borrowed");
+  CHECK_OK(rdm_thread_local_stream_get_shared(1, &again));
+  CHECK(again.bits == shared.bits);
+}
+
 const test_case handle_tests[] = {
     {.name = "recording_for_a_stale_stream_leaves_the_last_error",
      .function = recording_for_a_stale_stream_leaves_the_last_error},
@@ -300,5 +330,9 @@ const test_case handle_tests[] = {
     {.name = "released_event", .function = released_event},
     {.name = "encoder_cleared", .function = encoder_cleared},
     {.name = "error_of_a_stale_stream_is_kept_apart", .function = error_of_a_stale_stream_is_kept_apart},
+    {.name = "events_of_two_devices_have_no_time_between_them",
+     .function = events_of_two_devices_have_no_time_between_them},
+    {.name = "the_shared_thread_local_stream_is_not_released",
+     .function = the_shared_thread_local_stream_is_not_released},
     {0},
 };

@@ -35,7 +35,11 @@ done <<< "$defined"
 
 visible=$(readelf -sW "$static" | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | sort)
 compare "$declared" "$visible" "$static"
-compare "$declared" "$(nm -D --defined-only "$shared" | awk '{ print $3 }' | sort)" "$shared"
+# Each with the version that it came with; the versions themselves are listed as absolute symbols.
+exported=$(nm -D --defined-only "$shared" | awk '$2 != "A" { print $3 }' | sort)
+compare "$declared" "$(sed 's/@@RDM_[0-9.]*$//' <<< "$exported")" "$shared"
+[ "$(grep -c '@@RDM_[0-9]*\.[0-9]*\.[0-9]*$' <<< "$exported")" = "$(wc -l <<< "$exported")" ] ||
+  complain "a symbol of $shared has no version"
 
 if readelf -SW "$static" | grep -E '\.(init_array|fini_array|ctors|dtors)'; then
   complain "$static runs code when it is loaded or unloaded"

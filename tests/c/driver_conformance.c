@@ -10,6 +10,7 @@
  * line is "N passed, M failed, K skipped"; the exit code is 1 where one failed.
  */
 #include "conformance.h"
+#include "self.h"
 
 #include "status.h"
 
@@ -194,7 +195,8 @@ static bool run_test(const char *driver_name, const char *test, bool verbose) {
     close(ends[0]);
     close(ends[1]);
     alarm(TEST_LIMIT_SECONDS);
-    execl("/proc/self/exe", "driver_conformance", driver_name, "--child", test, (char *)NULL);
+    char path[4096];
+    if (self_path(path, sizeof path)) execl(path, "driver_conformance", driver_name, "--child", test, (char *)NULL);
     _exit(127);
   }
   close(ends[1]);

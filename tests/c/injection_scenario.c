@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES = 2, SURPLUS_EVENTS = 1024 + 4 };
+/* More than the pool keeps and a thread keeps besides. */
+enum { DEVICES = 2, SURPLUS_EVENTS = 1024 + 64 };
 
 /* Everything that a run owns: zero where it has none. */
 typedef struct belongings {

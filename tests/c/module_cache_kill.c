@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,7 +43,8 @@ static pid_t start_writer(void) {
     if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(77);
     raise(SIGSTOP);
     store();
-    _exit(0);
+    /* The call itself: a build that counts what runs writes its counts in _exit, which is no part of storing. */
+    syscall(SYS_exit_group, 0);
   }
   int status = 0;
   CHECK(waitpid(child, &status, 0) == child);

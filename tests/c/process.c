@@ -1,4 +1,5 @@
 #include "process.h"
+#include "self.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -41,7 +42,8 @@ static void run_child(const char *first, const char *second, const char *const *
   dup2(output, STDOUT_FILENO);
   dup2(error, STDERR_FILENO);
   char *arguments[] = {(char *)"test", (char *)(uintptr_t)first, (char *)(uintptr_t)second, NULL};
-  execv("/proc/self/exe", arguments);
+  char path[4096];
+  if (self_path(path, sizeof path)) execv(path, arguments);
   _exit(127);
 }
 

@@ -1,8 +1,10 @@
 /*
  * The tests of the simulated driver: its table is called directly, without the library above it. Without an argument
- * all tests run, each in a process of its own; with a test's name, that one runs in this process.
+ * all tests run, each in a process of its own; with a test's name, that one runs in this process; --list prints the
+ * names.
  */
 #include "sim_driver_test.h"
+#include "self.h"
 
 /* A test that hangs ends by this many seconds. */
 enum { SIM_TEST_SECONDS = 100 };
@@ -98,9 +100,9 @@ static bool run_in_process_of_its_own(const char *program, const sim_test *test)
   fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
-    if (test->environment != NULL) putenv((char *)(uintptr_t)test->environment);
     alarm(SIM_TEST_SECONDS);
-    execl("/proc/self/exe", program, test->name, (char *)NULL);
+    char path[4096];
+    if (self_path(path, sizeof path)) execl(path, program, test->name, (char *)NULL);
     _exit(127);
   }
   int status = 0;
@@ -116,12 +118,18 @@ static bool run_in_process_of_its_own(const char *program, const sim_test *test)
 int main(int argument_count, char **arguments) {
   const sim_test *const groups[] = {driver_tests, stream_tests,  fault_tests,
                                     kernel_tests, control_tests, capture_tests};
+  const bool lists = argument_count > 1 && strcmp(arguments[1], "--list") == 0;
   int passed = 0;
   int failed = 0;
   for (size_t group = 0; group < sizeof groups / sizeof groups[0]; group++) {
     for (const sim_test *test = groups[group]; test->name != NULL; test++) {
+      if (lists) {
+        printf("%s\n", test->name);
+        continue;
+      }
       if (argument_count > 1) {
         if (strcmp(arguments[1], test->name) != 0) continue;
+        if (test->environment != NULL) putenv((char *)(uintptr_t)test->environment);
         test->run();
         return atomic_load(&failed_checks) == 0 ? 0 : 1;
       }
@@ -130,6 +138,7 @@ int main(int argument_count, char **arguments) {
       *(good ? &passed : &failed) += 1;
     }
   }
+  if (lists) return 0;
   if (argument_count > 1) {
     fprintf(stderr, "there is no test named %s\n", arguments[1]);
     return 1;
