@@ -22,6 +22,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Bench(commands::bench::Arguments),
+    #[command(hide = true)]
+    BenchWorker(commands::bench_worker::Arguments),
     Cache(commands::cache::Arguments),
     Doctor(commands::doctor::Arguments),
     Info(commands::info::Arguments),
@@ -34,6 +37,8 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match &arguments.command {
+        Command::Bench(arguments) => commands::bench::run(arguments),
+        Command::BenchWorker(arguments) => commands::bench_worker::run(arguments),
         Command::Cache(arguments) => commands::cache::run(arguments),
         Command::Doctor(arguments) => commands::doctor::run(arguments),
         Command::Info(arguments) => commands::info::run(arguments),

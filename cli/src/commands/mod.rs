@@ -1,5 +1,7 @@
 //! One file for each command.
 
+pub mod bench;
+pub mod bench_worker;
 pub mod cache;
 pub mod doctor;
 pub mod info;
