@@ -99,7 +99,7 @@ rdm_status rdm_encoder_launch(rdm_encoder handle, rdm_kernel kernel_handle, cons
                      config->struct_size, sizeof *config);
   }
   rdm__kernel *kernel = NULL;
-  submission on;
+  submission on = {0};
   rdm_status status = rdm__kernel_from_handle(kernel_handle, &kernel);
   if (status == RDM_OK) status = begin_on_device(handle, &on);
   if (status != RDM_OK) return status;
@@ -130,7 +130,7 @@ rdm_status rdm_encoder_copy(rdm_encoder handle, void *destination, const void *s
                      "RDM_COPY_DEVICE_TO_DEVICE (3)",
                      kind);
   }
-  submission on;
+  submission on = {0};
   rdm_status status = begin_on_device(handle, &on);
   if (status != RDM_OK || size_bytes == 0) return status != RDM_OK ? status : end(&on, RDM_OK);
   int error = on.device->driver->memory_copy_async(destination, source, size_bytes, (int)kind, on.queue->native);
@@ -143,7 +143,7 @@ rdm_status rdm_encoder_copy(rdm_encoder handle, void *destination, const void *s
 
 rdm_status rdm_encoder_fill(rdm_encoder handle, void *destination, uint8_t value, size_t size_bytes) {
   if (destination == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "destination is null");
-  submission on;
+  submission on = {0};
   rdm_status status = begin_on_device(handle, &on);
   if (status != RDM_OK || size_bytes == 0) return status != RDM_OK ? status : end(&on, RDM_OK);
   int error = on.device->driver->memory_set_async(destination, value, size_bytes, on.queue->native);
@@ -156,7 +156,7 @@ rdm_status rdm_encoder_fill(rdm_encoder handle, void *destination, uint8_t value
 
 rdm_status rdm_encoder_add_completion_handler(rdm_encoder handle, rdm_completion_handler handler, void *user_data) {
   if (handler == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "handler is null");
-  submission on;
+  submission on = {0};
   rdm_status status = begin(handle, &on);
   if (status == RDM_OK && !rdm__completion_worker_runs(on.device)) {
     /* A thread is started with no lock held. */
@@ -173,7 +173,7 @@ rdm_status rdm_encoder_add_completion_handler(rdm_encoder handle, rdm_completion
 }
 
 rdm_status rdm_encoder_commit(rdm_encoder handle) {
-  submission on;
+  submission on = {0};
   rdm_status status = begin(handle, &on);
   if (status != RDM_OK) return status;
   /* First, so that the handlers of a device that has faulted meanwhile still learn of it. */
@@ -203,7 +203,7 @@ rdm_status rdm_encoder_record_event(rdm_encoder handle, rdm_event event_handle) 
   rdm__event *event = NULL;
   rdm_status status = rdm__event_pin(event_handle, &event);
   if (status != RDM_OK) return status;
-  submission on;
+  submission on = {0};
   status = begin_on_device(handle, &on);
   if (status == RDM_OK) {
     status = check_same_device(&on, event);
@@ -231,7 +231,7 @@ rdm_status rdm_encoder_wait_event(rdm_encoder handle, rdm_event event_handle) {
   rdm__event *event = NULL;
   rdm_status status = rdm__event_pin(event_handle, &event);
   if (status != RDM_OK) return status;
-  submission on;
+  submission on = {0};
   status = begin_on_device(handle, &on);
   if (status == RDM_OK) status = end(&on, wait_event(&on, event));
   rdm__event_unpin(event);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rocm_device_map::probe::{add, arange_f32, array_to_raw_bytes, full_like, multiply_scalar};
+use rocm_device_map::probe::{add_scalar, arange_f32, array_to_raw_bytes, multiply_scalar};
 use rocm_device_map::streams::{
     ThreadLocalStream, install_thread_local_default_stream, new_thread_local_stream_on_gpu,
 };
@@ -49,7 +49,7 @@ impl EvaluationWorker {
 
 fn evaluate() -> Result<(), String> {
     let range = arange_f32(0.0, f32::from(ELEMENTS), 1.0);
-    let result = add(&multiply_scalar(&range, 2.0), &full_like(&range, 1.0));
+    let result = add_scalar(&multiply_scalar(&range, 2.0), 1.0);
     let bytes = array_to_raw_bytes(&result).map_err(|error| error.to_string())?;
     let expected = (0..ELEMENTS).map(|index| f32::from(index) * 2.0 + 1.0);
     let found = bytes
