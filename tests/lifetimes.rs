@@ -48,8 +48,17 @@ fn child_short_threads() {
     };
     let before = round(20);
     let after = round(1000);
-    assert_eq!(after, before);
-    assert!(after.streams <= 4, "{after:?}");
+    // A queue whose last work the driver has not yet called done is passed over, up to eight times; with
+    // as many queues as before everything else is as it was, too.
+    assert!(after.streams <= 1 + 8, "{before:?}, then {after:?}");
+    if after.streams == before.streams {
+        assert_eq!(after, before);
+    } else {
+        assert!(
+            after.device_allocations <= 8 * (1 + 8),
+            "{before:?}, then {after:?}"
+        );
+    }
 
     // And many at once, one crowd after the other, are as many as one crowd.
     let crowd = || {
