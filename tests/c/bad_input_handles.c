@@ -234,6 +234,18 @@ static void released_event(void) {
   check_still_live(&all);
 }
 
+/* So a slot's generations last, and a stale handle stays one for as long as can be. */
+static void a_slot_is_used_again_last(void) {
+  enum { STREAMS = 3 };
+  rdm_stream first[STREAMS];
+  rdm_stream second[STREAMS];
+  test_use_sim(1);
+  for (int i = 0; i < STREAMS; i++) CHECK_OK(rdm_stream_create(0, &first[i]));
+  for (int i = 0; i < STREAMS; i++) CHECK_OK(rdm_stream_release(first[i]));
+  for (int i = 0; i < STREAMS; i++) CHECK_OK(rdm_stream_create(0, &second[i]));
+  for (int i = 0; i < STREAMS; i++) CHECK(first[i].bits >> 32 == second[i].bits >> 32);
+}
+
 static void encoder_cleared(void) {
   live all = make_live();
   CHECK_OK(rdm_clear_encoders());
@@ -328,6 +340,7 @@ const test_case handle_tests[] = {
     {.name = "released_stream", .function = released_stream},
     {.name = "released_thread_local_stream", .function = released_thread_local_stream},
     {.name = "released_event", .function = released_event},
+    {.name = "a_slot_is_used_again_last", .function = a_slot_is_used_again_last},
     {.name = "encoder_cleared", .function = encoder_cleared},
     {.name = "error_of_a_stale_stream_is_kept_apart", .function = error_of_a_stale_stream_is_kept_apart},
     {.name = "events_of_two_devices_have_no_time_between_them",

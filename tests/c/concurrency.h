@@ -29,5 +29,11 @@ extern const test_case capture_tests[];
 extern const test_case fork_tests[];
 extern const test_body fork_bodies[];
 extern const test_case many_tests[];
+extern const test_case at_once_tests[];
+extern const test_body at_once_bodies[];
+extern const test_case pending_tests[];
+extern const test_case memory_tests[];
+extern const test_case late_exit_tests[];
+extern const test_body late_exit_bodies[];
 
 #endif

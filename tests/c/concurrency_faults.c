@@ -370,6 +370,7 @@ static void a_refused_launch_is_returned_and_leaves_everything_usable(void) {
     launch_too_large(RDM_ERROR_LAUNCH);
     rdm_error error = {.struct_size = sizeof error};
     CHECK_OK(rdm_stream_take_error(stream, &error));
+    CHECK_STATUS(error.status, RDM_ERROR_LAUNCH);
     uint32_t wrong = 1;
     CHECK_OK(work_evaluate(stream, &kernels, &buffers, &wrong));
     CHECK(wrong == 0);
@@ -385,7 +386,9 @@ static void field_log_10_an_injected_launch_error_is_of_its_stream_alone(void) {
   CHECK_OK(rdm_last_error(&error));
   CHECK(error.driver_code == 701 && strstr(error.message, "step") != NULL);
   CHECK_OK(work_on_new_stream(0, 1));
+  CHECK_STATUS(rdm_stream_synchronize(stream, RDM_WAIT_FOREVER), RDM_ERROR_LAUNCH);
   CHECK_OK(rdm_stream_take_error(stream, &error));
+  CHECK_STATUS(error.status, RDM_ERROR_LAUNCH);
   CHECK_OK(rdm_stream_synchronize(stream, RDM_WAIT_FOREVER));
 }
 

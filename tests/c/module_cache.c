@@ -98,8 +98,9 @@ void remove_cache_folder(const char *path) {
 }
 
 int main(int argc, char **argv) {
-  static const test_case *const groups[] = {
-      memory_tests, failure_tests, argument_tests, kill_tests, disk_tests, module_field_log_tests, NULL};
+  static const test_case *const groups[] = {memory_tests, failure_tests, argument_tests,
+                                            kill_tests,   disk_tests,    module_field_log_tests,
+                                            build_tests,  trust_tests,   NULL};
   static const test_body *const bodies[] = {disk_bodies, NULL};
   return test_main(argc, argv, groups, bodies);
 }

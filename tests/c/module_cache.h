@@ -11,6 +11,8 @@ extern const test_case disk_tests[];
 extern const test_body disk_bodies[];
 extern const test_case kill_tests[];
 extern const test_case module_field_log_tests[];
+extern const test_case build_tests[];
+extern const test_case trust_tests[];
 
 /* A source whose kernel `answer(int *out)` writes a number, under a name. Both differ with the number. */
 typedef struct answer_source {

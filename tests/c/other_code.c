@@ -62,3 +62,7 @@ int other_code_allocates(void) {
   the_driver()->get_last_error();
   return error;
 }
+
+int other_code_destroys_stream(void *native_stream) {
+  return the_driver()->stream_destroy(native_stream);
+}

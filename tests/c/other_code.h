@@ -28,4 +28,7 @@ int other_code_gets_capture_mode(void);
 /* Allocates and frees device memory as other code would, that is not at all while a capture forbids it. */
 int other_code_allocates(void);
 
+/* Destroys a driver stream, whose device has to be current; the driver's error, 0 where it worked. */
+int other_code_destroys_stream(void *native_stream);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +39,8 @@ static void apply_environment(const char *const *environment) {
 
 static void run_child(const char *first, const char *second, const char *const *environment, int output, int error) {
   setpgid(0, 0);
+  /* A harness that is killed takes its tests with it. */
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   apply_environment(environment);
   dup2(output, STDOUT_FILENO);
   dup2(error, STDERR_FILENO);

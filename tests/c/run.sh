@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the C test programs of one build folder: run.sh FOLDER [long]
+# Runs the C test programs of one build folder, or one of them: run.sh FOLDER [long | PROGRAM [ARGUMENT...]]
 set -uo pipefail
 
 folder=$1
@@ -52,8 +52,7 @@ case $length in
     done
     ;;
   *)
-    echo "usage: run.sh FOLDER [long]" >&2
-    exit 2
+    run "${@:2}"
     ;;
 esac
 

@@ -106,11 +106,17 @@ static void print_indented(const char *title, const char *text) {
   }
 }
 
+static double limit_of(const test_case *test) {
+  const char *chosen = getenv("TEST_LIMIT_SECONDS");
+  if (chosen != NULL) return atof(chosen);
+  return (test->limit_seconds == 0 ? 60 : test->limit_seconds) * (TEST_SLOWDOWN == 1 ? 1.0 : 3.0);
+}
+
 /* Runs one test in a process of its own and prints its line. */
 static bool run_test(const test_case *test) {
   process_outcome *outcome = malloc(sizeof *outcome);
   if (outcome == NULL) return false;
-  double limit = (test->limit_seconds == 0 ? 60 : test->limit_seconds) * (TEST_SLOWDOWN == 1 ? 1.0 : 3.0);
+  double limit = limit_of(test);
   process_run_self("--test", test->name, NULL, limit, outcome);
   bool quiet = test->writes_to_standard_error || test_only_bound_lines(outcome->standard_error);
   bool passed = outcome->exit_code == 0 && !outcome->timed_out && quiet;

@@ -4,6 +4,8 @@
  *
  *   program [FILTER]      runs the tests whose name contains FILTER, prints a line for each, then "N passed, M failed"
  *   program --list        prints the names
+ *
+ * TEST_LIMIT_SECONDS replaces each test's time limit.
  */
 #ifndef TEST_H
 #define TEST_H
