@@ -32,7 +32,8 @@ FLAGS_ubsan = -O1 -g -fno-omit-frame-pointer -fsanitize=undefined -fno-sanitize-
 LIBRARY_SOURCES := $(sort $(wildcard csrc/*.c csrc/driver/*.c csrc/driver/sim/*.c))
 
 # The test programs, and what each is made of.
-PROGRAMS = stress bad_input concurrency sim_driver_test driver_conformance module_cache injection wait other_code_test
+PROGRAMS = stress bad_input concurrency sim_driver_test driver_conformance module_cache injection wait other_code_test \
+  cuda_context_test
 SOURCES_harness = test process work calls expect log_lines
 SOURCES_stress = stress work
 SOURCES_bad_input = $(basename $(notdir $(wildcard tests/c/bad_input*.c))) $(SOURCES_harness)
@@ -41,6 +42,7 @@ SOURCES_concurrency = $(basename $(notdir $(wildcard tests/c/concurrency*.c))) $
 SOURCES_injection = $(basename $(notdir $(wildcard tests/c/injection*.c))) $(SOURCES_harness)
 SOURCES_other_code_test = other_code_test other_code capture_work $(SOURCES_harness)
 SOURCES_wait = $(basename $(notdir $(wildcard tests/c/wait*.c))) $(SOURCES_harness)
+SOURCES_cuda_context_test = cuda_context_test $(SOURCES_harness)
 SOURCES_exit_process = exit_process $(SOURCES_harness)
 SOURCES_sim_driver_test = $(basename $(notdir $(wildcard tests/c/sim_driver_test*.c)))
 SOURCES_driver_conformance = $(basename $(notdir $(wildcard tests/c/driver_conformance.c tests/c/conformance*.c)))

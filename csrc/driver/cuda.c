@@ -173,39 +173,52 @@ static int cuda_get_device_count(int *count) {
 /*
  * Other code may destroy a device's primary context and all that is in it. NVIDIA's libraries crash on a stream or a
  * kernel of a context that is gone, so its end has to be told before any of them is used. Each context has a number
- * that is never given again: the first one seen for a device is that of everything the library has there.
+ * that is never given again: the one that the library's first set-device made current is that of everything it has on
+ * that device. 0: it has nothing there.
  */
 enum { MOST_DEVICES = 128 };
 static _Atomic unsigned long long first_context[MOST_DEVICES];
 
-/* The context is the thread's current one, and of this device. */
-static int check_context(void *context, int device) {
-  if (state->library.cuCtxGetId == NULL || device < 0 || device >= MOST_DEVICES) return RDM_HIP_SUCCESS;
+static bool is_watched(int device) {
+  return state->library.cuCtxGetId != NULL && device >= 0 && device < MOST_DEVICES;
+}
+
+static bool is_in_use(int device) {
+  return is_watched(device) && atomic_load_explicit(&first_context[device], memory_order_relaxed) != 0;
+}
+
+/* For a device in use: false for a context that came after the first, and for one that other code made beside it. */
+static bool is_first_context(void *context, int device) {
   unsigned long long id = 0;
-  int error = state->library.cuCtxGetId(context, &id);
-  if (error != RDM_HIP_SUCCESS) return RDM_HIP_CONTEXT_IS_DESTROYED;
-  unsigned long long first = atomic_load_explicit(&first_context[device], memory_order_relaxed);
-  if (first == id) return RDM_HIP_SUCCESS;
-  if (first == 0 && atomic_compare_exchange_strong_explicit(&first_context[device], &first, id, memory_order_relaxed,
-                                                            memory_order_relaxed)) {
+  if (state->library.cuCtxGetId(context, &id) != RDM_HIP_SUCCESS) return false;
+  return id == atomic_load_explicit(&first_context[device], memory_order_relaxed);
+}
+
+/* The primary context is current afterwards, whatever was before. */
+static int cuda_set_device(int device) {
+  void *context = NULL;
+  int error = state->library.cudaSetDevice(device);
+  if (error != RDM_HIP_SUCCESS || !is_watched(device)) return error;
+  if (state->library.cuCtxGetCurrent(&context) != RDM_HIP_SUCCESS || context == NULL) return RDM_HIP_SUCCESS;
+  unsigned long long id = 0;
+  unsigned long long first = 0;
+  if (state->library.cuCtxGetId(context, &id) != RDM_HIP_SUCCESS) return RDM_HIP_CONTEXT_IS_DESTROYED;
+  if (atomic_compare_exchange_strong_explicit(&first_context[device], &first, id, memory_order_relaxed,
+                                              memory_order_relaxed)) {
     return RDM_HIP_SUCCESS;
   }
   return first == id ? RDM_HIP_SUCCESS : RDM_HIP_CONTEXT_IS_DESTROYED;
 }
 
-static int cuda_set_device(int device) {
-  void *context = NULL;
-  int error = state->library.cudaSetDevice(device);
-  if (error != RDM_HIP_SUCCESS) return error;
-  if (state->library.cuCtxGetCurrent(&context) != RDM_HIP_SUCCESS || context == NULL) return RDM_HIP_SUCCESS;
-  return check_context(context, device);
-}
-
 /*
  * The driver's library tells the current context in a third of the time that the runtime takes for the current device.
  * A context is of one device as long as it lives, and from CUDA 12 on the runtime makes the context current as the
- * device is set; so what a thread has once asked the runtime holds for that context. A thread without a context is on
- * the runtime's device, whose context may have been destroyed: where we know one of it, it is made current to see.
+ * device is set; so what a thread has once asked the runtime holds for that context. Its address may be another one's
+ * later, which its number tells.
+ *
+ * No device, -1, is current where the context is not the one that the library uses: one that other code made beside the
+ * primary context, or what came after that was destroyed. Which of the two is told as a device is set, and of that
+ * device: the current one may be another than the caller is about to ask for, and lost without harm to that.
  */
 static int cuda_get_device(int *device) {
   static _Thread_local void *known_context;
@@ -213,20 +226,18 @@ static int cuda_get_device(int *device) {
   void *context = NULL;
   if (device == NULL) return RDM_HIP_INVALID_VALUE;
   bool has_context = state->library.cuCtxGetCurrent(&context) == RDM_HIP_SUCCESS && context != NULL;
-  if (has_context && context == known_context) {
-    *device = known_device;
-    return check_context(context, known_device);
+  if (!has_context || context != known_context) {
+    int error = state->library.cudaGetDevice(device);
+    if (error != RDM_HIP_SUCCESS) return error;
+    known_context = context;
+    known_device = *device;
   }
-  int error = state->library.cudaGetDevice(device);
-  if (error != RDM_HIP_SUCCESS) return error;
-  if (!has_context) {
-    bool is_in_use = *device >= 0 && *device < MOST_DEVICES &&
-                     atomic_load_explicit(&first_context[*device], memory_order_relaxed) != 0;
-    return is_in_use ? cuda_set_device(*device) : RDM_HIP_SUCCESS;
-  }
-  known_context = context;
-  known_device = *device;
-  return check_context(context, *device);
+  *device = known_device;
+  if (!is_in_use(known_device)) return RDM_HIP_SUCCESS;
+  /* A thread without a context is on the runtime's device, whose context may be gone: it is made current to see. */
+  bool good = has_context ? is_first_context(context, known_device) : cuda_set_device(known_device) == RDM_HIP_SUCCESS;
+  if (!good) *device = -1;
+  return RDM_HIP_SUCCESS;
 }
 
 static int cuda_host_memory_allocate(void **pointer, size_t size, unsigned flags) {

@@ -30,6 +30,7 @@ case $length in
     run module_cache
     run exit_process
     run other_code_test
+    run cuda_context_test
     # Under a sanitizer a tenth of the failures each; of what waits those alone that do not wait for a watchdog.
     case $folder in
       */plain) run injection && run wait ;;
