@@ -134,12 +134,11 @@ static rdm_status create(rdm__device *device, uint32_t flags, rdm__event **out_e
   return RDM_OK;
 }
 
-/* The events were idle in the pool; one that can not be destroyed is lost to the driver, not to a caller. */
+/* The events were idle in the pool, and the device is current; one that can not be destroyed is lost to the driver, not
+ * to a caller. */
 static void destroy(rdm__device *device, rdm__event **events, int count) {
-  bool bound = count > 0 && rdm__device_bind(device) == RDM_OK;
   for (int i = 0; i < count; i++) {
-    bool may_call = bound && !rdm__runtime_is_over();
-    int error = may_call ? device->driver->event_destroy(events[i]->native) : RDM_HIP_SUCCESS;
+    int error = rdm__runtime_is_over() ? RDM_HIP_SUCCESS : device->driver->event_destroy(events[i]->native);
     if (error != RDM_HIP_SUCCESS) {
       rdm__device_note_failure(device, RDM__CALL_event_destroy, error, "ending idle events");
     }
@@ -148,8 +147,14 @@ static void destroy(rdm__device *device, rdm__event **events, int count) {
   }
 }
 
-/* Ends a few of what is over the pool's bound. */
+/* Ends a few of what is over the pool's bound. Where the device can not be made current they stay for a later call, and
+ * that is no failure of this one, which may have no need of the driver. */
 static void trim(rdm__device *device, uint32_t flags) {
+  const rdm_error before = *rdm__thread_error();
+  if (rdm__device_bind(device) != RDM_OK) {
+    *rdm__thread_error() = before;
+    return;
+  }
   rdm__pool *pool = &device->event_pools[flags];
   rdm__event *surplus[DESTROYED_AT_ONCE];
   int count = 0;

@@ -90,6 +90,32 @@ static void a_pool_is_bounded(void) {
   free(events);
 }
 
+/* What is over the bound is ended later, and none of it is lost to the driver meanwhile. */
+static void a_pool_that_can_not_be_trimmed_fails_no_call(void) {
+  set_up(1);
+  enum { EVENTS = 1200, KEPT = 1024 + 16 };
+  rdm_event events[EVENTS];
+  rdm_event none = {0};
+  CHECK_STATUS(rdm_event_release(none), RDM_ERROR_NULL_HANDLE);
+  for (int i = 0; i < EVENTS; i++) CHECK_OK(rdm_event_create(kernels[0].device, RDM_EVENT_DEFAULT, &events[i]));
+  for (int i = 0; i < EVENTS; i++) CHECK_OK(rdm_event_release(events[i]));
+  uint64_t fired = 0;
+  CHECK_OK(rdm_sim_inject("hipGetDevice", 1, 1, INVALID_DEVICE, 0));
+  CHECK_OK(rdm_event_create(kernels[0].device, RDM_EVENT_DEFAULT, &events[0]));
+  CHECK_OK(rdm_sim_clear_injections(&fired));
+  CHECK(fired == 1);
+  rdm_error error = {.struct_size = sizeof error};
+  CHECK_OK(rdm_last_error(&error));
+  CHECK_THAT(error.status == RDM_ERROR_NULL_HANDLE, "a call that succeeded left: %s", error.message);
+  CHECK_OK(rdm_event_release(events[0]));
+  for (int i = 0; i < EVENTS; i++) {
+    CHECK_OK(rdm_event_create(kernels[0].device, RDM_EVENT_DEFAULT, &events[0]));
+    CHECK_OK(rdm_event_release(events[0]));
+  }
+  uint64_t kept = calls_count_objects().events;
+  CHECK_THAT(kept <= KEPT, "%llu events are kept, and %d can be used again", (unsigned long long)kept, KEPT);
+}
+
 static void field_log_08_a_record_that_fails_leaves_the_event_not_recorded(void) {
   set_up(1);
   rdm_encoder encoder;
@@ -407,6 +433,7 @@ const test_case event_tests[] = {
     {.name = "field_log_08_pooled_events_keep_to_their_device_and_flags",
      .function = field_log_08_pooled_events_keep_to_their_device_and_flags},
     {.name = "a_pool_is_bounded", .function = a_pool_is_bounded},
+    {.name = "a_pool_that_can_not_be_trimmed_fails_no_call", .function = a_pool_that_can_not_be_trimmed_fails_no_call},
     {.name = "field_log_08_a_record_that_fails_leaves_the_event_not_recorded",
      .function = field_log_08_a_record_that_fails_leaves_the_event_not_recorded},
     {.name = "an_event_orders_work_of_two_devices", .function = an_event_orders_work_of_two_devices},
