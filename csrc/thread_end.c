@@ -1,15 +1,13 @@
 #include "thread_end.h"
 
-#include "lock.h"
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
-static pthread_key_t key;
-/* Held while the key is made, by the first thread that needs it; tried again where the process had none left. */
-static rdm__mutex key_lock = RDM__MUTEX_INIT(RDM__RANK_LEAF);
-static atomic_bool has_key;
+/* The process's key + 1, 0 until a thread needed it. Without a lock, since a process may fork before its first use of
+ * the driver and go on in the child, where one that another thread held would stay taken. */
+static _Atomic uint64_t published_key;
 
 /* A hook that adds another one brings the thread back here: the key's value is set again. */
 static void run_all(void *first) {
@@ -21,17 +19,26 @@ static void run_all(void *first) {
   }
 }
 
-static bool make_key(void) {
-  if (atomic_load_explicit(&has_key, memory_order_acquire)) return true;
-  rdm__mutex_lock(&key_lock);
-  bool made = atomic_load_explicit(&has_key, memory_order_relaxed) || pthread_key_create(&key, run_all) == 0;
-  atomic_store_explicit(&has_key, made, memory_order_release);
-  rdm__mutex_unlock(&key_lock);
-  return made;
+/* False where the process has no key left; then the next call tries again. */
+static bool get_key(pthread_key_t *out_key) {
+  uint64_t published = atomic_load_explicit(&published_key, memory_order_acquire);
+  if (published == 0) {
+    pthread_key_t made;
+    if (pthread_key_create(&made, run_all) != 0) return false;
+    if (atomic_compare_exchange_strong_explicit(&published_key, &published, (uint64_t)made + 1, memory_order_acq_rel,
+                                                memory_order_acquire)) {
+      published = (uint64_t)made + 1;
+    } else {
+      pthread_key_delete(made);
+    }
+  }
+  *out_key = (pthread_key_t)(published - 1);
+  return true;
 }
 
 bool rdm__thread_end_add(rdm__thread_end_hook *hook) {
-  if (!make_key()) return false;
+  pthread_key_t key;
+  if (!get_key(&key)) return false;
   hook->next = pthread_getspecific(key);
   return pthread_setspecific(key, hook) == 0;
 }

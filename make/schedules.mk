@@ -9,7 +9,8 @@ SCHEDULE_MORE =
 SCHEDULE_WRAPPED = pthread_mutex_init pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock \
   pthread_rwlock_init pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_unlock \
   pthread_cond_init pthread_cond_wait pthread_cond_timedwait pthread_cond_broadcast \
-  pthread_create pthread_once pthread_key_create pthread_setspecific pthread_getspecific pthread_atfork atexit \
+  pthread_create pthread_once pthread_key_create pthread_key_delete pthread_setspecific pthread_getspecific \
+  pthread_atfork atexit \
   clock_gettime nanosleep sched_yield malloc calloc free realloc memcpy memmove memset strcmp
 
 # All of the product but its drivers, and the two files that reach into one of them.

@@ -49,6 +49,7 @@ int __wrap_sched_yield(void) {
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument);
 int __wrap_pthread_once(pthread_once_t *once, void (*body)(void));
 int __wrap_pthread_key_create(pthread_key_t *key, void (*destructor)(void *));
+int __wrap_pthread_key_delete(pthread_key_t key);
 int __wrap_pthread_setspecific(pthread_key_t key, const void *value);
 void *__wrap_pthread_getspecific(pthread_key_t key);
 
@@ -83,6 +84,12 @@ int __wrap_pthread_key_create(pthread_key_t *key, void (*destructor)(void *)) {
   if (key_count == MOST_KEYS) abort();
   keys[key_count].destructor = destructor;
   *key = key_count++;
+  return 0;
+}
+
+/* Its place is not given again. */
+int __wrap_pthread_key_delete(pthread_key_t key) {
+  keys[key].destructor = NULL;
   return 0;
 }
 
