@@ -43,8 +43,10 @@ typedef struct rdm__device {
    */
   atomic_bool has_surplus_events[RDM__EVENT_KINDS];
 
+  /* From here on threads write often; what is above is read for each event that is taken, so in other cache lines. */
+
   /* stream.c: the streams by index, and each one's encoder. */
-  rdm__mutex streams_lock;
+  _Alignas(RDM__CACHE_LINE) rdm__mutex streams_lock;
   rdm__stream_table streams;
   int32_t next_stream_index;
 

@@ -51,7 +51,10 @@ typedef struct rdm__handle_table {
    * not, it stays with who retires, to be opened again or discarded later. May be null: then the slot is free.
    */
   bool (*retire)(rdm__object *object);
-  rdm__mutex lock;
+  /* Published with release once filled, so that a lookup takes no lock. */
+  _Atomic(char *) chunks[RDM__CHUNK_COUNT];
+  /* Each allocation writes from here on, and no lookup reads: so in cache lines of its own. */
+  _Alignas(RDM__CACHE_LINE) rdm__mutex lock;
   /*
    * Guarded by the lock: slots handed out so far, and the free ones (slot + 1, 0: none), the one that was freed first
    * first, so that reuse goes around all of them and a slot's generations last.
@@ -59,8 +62,6 @@ typedef struct rdm__handle_table {
   uint32_t used;
   uint32_t first_free;
   uint32_t last_free;
-  /* Published with release once filled, so that a lookup takes no lock. */
-  _Atomic(char *) chunks[RDM__CHUNK_COUNT];
 } rdm__handle_table;
 
 #define RDM__HANDLE_TABLE(handle_kind, type, retire_function)                                    \

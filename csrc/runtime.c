@@ -29,22 +29,23 @@ static int current_state(void) {
   return atomic_load_explicit(&rdm__runtime_state, memory_order_acquire);
 }
 
-/* How many threads that count themselves are about to call the driver, or inside it. */
-static atomic_int threads_in_driver;
+/* How many threads that count themselves are about to call the driver, or inside it. In a cache line of its own, which
+ * the state, that each call reads, must not share. */
+static struct in_driver { _Alignas(64) atomic_int threads; } in_driver;
 
 /* Longer than any driver call that gets on, and short against what a user notices at exit. */
 static const uint64_t longest_wait_at_exit_ns = 200 * RDM__NS_PER_MS;
 
 bool rdm__runtime_thread_enters_driver(void) {
   /* Counted first, then looked: the exit handler does it the other way round, so one of the two sees the other. */
-  atomic_fetch_add_explicit(&threads_in_driver, 1, memory_order_seq_cst);
+  atomic_fetch_add_explicit(&in_driver.threads, 1, memory_order_seq_cst);
   if (atomic_load_explicit(&rdm__runtime_state, memory_order_seq_cst) < RDM__SHUTTING_DOWN) return true;
   rdm__runtime_thread_left_driver();
   return false;
 }
 
 void rdm__runtime_thread_left_driver(void) {
-  atomic_fetch_sub_explicit(&threads_in_driver, 1, memory_order_release);
+  atomic_fetch_sub_explicit(&in_driver.threads, 1, memory_order_release);
 }
 
 /* The one thing of this library that runs at exit: no call begins after it, and the threads that count themselves have
@@ -57,7 +58,7 @@ static void at_exit(void) {
   }
   if (before == RDM__FORKED) return;
   uint64_t end = rdm__now_ns() + longest_wait_at_exit_ns;
-  while (atomic_load_explicit(&threads_in_driver, memory_order_seq_cst) > 0 && rdm__now_ns() < end) {
+  while (atomic_load_explicit(&in_driver.threads, memory_order_seq_cst) > 0 && rdm__now_ns() < end) {
     nanosleep(&(struct timespec){.tv_nsec = 50 * (long)RDM__NS_PER_US}, NULL);
   }
 }
