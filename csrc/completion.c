@@ -32,7 +32,7 @@ struct rdm__batch {
   rdm__batch *next;
 };
 
-/* Lock order: an queue's lock, then this lock, a leaf. */
+/* Lock order: a queue's lock, then this lock, a leaf. */
 struct rdm__completion_worker {
   rdm__device *device;
   rdm__mutex lock;
