@@ -12,6 +12,8 @@ Each tests/mutants/NAME.patch is a change of csrc/ below a few lines that say wh
     Timeout:   seconds for one run, 120 unless told
     Hang:      yes, where a run that does not end in that time is what is expected
 
+Those named schedule_ are built for the cooperative scheduler, and `make schedule-mutants` runs them.
+
 Several Kill lines are tried in their order, until one fails. Without NAME all mutants are tried. Prints a line for
 each, and last `mutants: N killed, M survived`. Fails where one survives, does not apply, does not compile, or hangs
 unexpectedly, and where a run fails on the code as it is: then its failure on a mutant would mean nothing.
@@ -206,7 +208,6 @@ def is_object(path):
 
 
 def read_mutants(names):
-    # The scheduler's own have to be found by schedules, each in several ways: `make schedule-mutants`.
     paths = sorted(path for path in PATCHES.glob("*.patch") if not path.name.startswith("schedule_"))
     unknown = set(names) - {path.stem for path in paths}
     if unknown:
