@@ -86,7 +86,8 @@ static void a_pool_is_bounded(void) {
     CHECK_OK(rdm_event_release(event));
   }
   uint64_t kept = calls_count_objects().events;
-  CHECK_THAT(kept < EVENTS / 2, "%llu of %d released events are kept", (unsigned long long)kept, EVENTS);
+  /* 1024 in the pool, and what this thread has in its magazine. */
+  CHECK_THAT(kept <= 1024 + 16, "%llu of %d released events are kept", (unsigned long long)kept, EVENTS);
   free(events);
 }
 
