@@ -20,12 +20,12 @@ use rocm_device_map::{CopyKind, Device, DeviceMemory, Error, Event, HostMemory, 
 use rocm_device_map::{choose_driver, probe};
 
 /// The four workers of the server that this is modelled on.
-pub const WORKERS: [&str; 4] = ["scheduler", "embedding", "rerank", "audio"];
+pub(crate) const WORKERS: [&str; 4] = ["scheduler", "embedding", "rerank", "audio"];
 /// How long a worker's last work may take once the server ends.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// What a client may ask for.
-pub enum Work {
+pub(crate) enum Work {
     /// `factor * i + 1` for each `i` below `len`: stands for a model's evaluation.
     Evaluate { len: usize, factor: f32 },
     /// A launch that no GPU takes: stands for a request that the server should have refused.
@@ -34,7 +34,7 @@ pub enum Work {
     Silence { samples: usize, within: Duration },
 }
 
-pub type Answer = Result<Vec<f32>, Error>;
+pub(crate) type Answer = Result<Vec<f32>, Error>;
 
 struct Request {
     work: Work,
@@ -42,15 +42,15 @@ struct Request {
 }
 
 /// A worker's thread, and the way to it.
-pub struct Worker {
-    pub name: &'static str,
+pub(crate) struct Worker {
+    pub(crate) name: &'static str,
     requests: Sender<Request>,
     thread: JoinHandle<Result<(), Error>>,
 }
 
 impl Worker {
     /// Starts a worker on the GPU with this index.
-    pub fn start(name: &'static str, gpu: i32) -> Result<Self, Box<dyn std::error::Error>> {
+    pub(crate) fn start(name: &'static str, gpu: i32) -> Result<Self, Box<dyn std::error::Error>> {
         // Made here, touches no GPU yet; each thread that installs it gets a stream of its own.
         let stream = new_thread_local_stream_on_gpu(gpu)?;
         let (requests, inbox) = mpsc::channel();
@@ -65,7 +65,7 @@ impl Worker {
     }
 
     /// Asks for work, and gives what the answer will come by. A client that lost its patience drops it.
-    pub fn ask(&self, work: Work) -> Receiver<Answer> {
+    pub(crate) fn ask(&self, work: Work) -> Receiver<Answer> {
         let (answer, answers) = mpsc::channel();
         // A worker that has ended drops the request, and the client's `recv` says so.
         let _ = self.requests.send(Request { work, answer });
@@ -73,7 +73,7 @@ impl Worker {
     }
 
     /// Lets the worker answer what it was asked, and waits for its end.
-    pub fn finish(self) -> Result<(), Error> {
+    pub(crate) fn finish(self) -> Result<(), Error> {
         // The last sender of its channel: this ends the loop in `serve`.
         drop(self.requests);
         self.thread
@@ -152,7 +152,7 @@ fn silence(stream: &Stream, samples: usize, within: Duration) -> Answer {
         // with more of it keeps it in a list, and frees it once the event's `query` says done.
         std::mem::forget((on_device, on_host));
         // The stream has kept what the driver refused; it is this request's and not the next one's.
-        stream.take_error()?;
+        let _ = stream.take_error();
         return Err(error);
     }
     // SAFETY: the copy has written that many bytes, and is done.
@@ -167,7 +167,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 }
 
 /// The workers, spread over the GPUs that there are.
-pub fn start_all() -> Result<Vec<Worker>, Box<dyn std::error::Error>> {
+pub(crate) fn start_all() -> Result<Vec<Worker>, Box<dyn std::error::Error>> {
     let gpus = gpu_device_count().max(1);
     (0..)
         .zip(WORKERS)
@@ -196,7 +196,7 @@ fn requests(worker: usize) -> Vec<(Work, f32, f32)> {
 }
 
 /// Asks all workers at once, checks each value, and ends them. False where a value was wrong.
-pub fn run() -> Result<bool, Box<dyn std::error::Error>> {
+pub(crate) fn run() -> Result<bool, Box<dyn std::error::Error>> {
     let workers = start_all()?;
     let asked: Vec<_> = workers
         .iter()
