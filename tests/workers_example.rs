@@ -144,6 +144,12 @@ fn child_fault_of_a_gpu() {
             answer.map_err(|error| error.status()).err(),
             (number % 2 == 1).then_some(Status::DeviceFault)
         );
+        // A worker that has told of a fault takes no more requests.
+        let next = worker.ask(evaluate()).recv_timeout(LONG);
+        assert_eq!(
+            next.err(),
+            (number % 2 == 1).then_some(RecvTimeoutError::Disconnected)
+        );
     }
     for (number, worker) in all.into_iter().enumerate() {
         let end = worker.finish().map_err(|error| error.status());
