@@ -80,6 +80,25 @@ static void events_of_ended_threads_keep_to_their_device(void) {
   CHECK_OK(rdm_event_wait(event, RDM_WAIT_FOREVER));
 }
 
+/* More than a magazine holds, so that each round goes to the shared pool and back several times. */
+static void use_many_events(unsigned number) {
+  rdm_event events[EVENTS];
+  (void)number;
+  for (int round = 0; round < 200 / TEST_SLOWDOWN; round++) {
+    for (int i = 0; i < EVENTS; i++) CHECK_OK(rdm_event_create(devices[0], RDM_EVENT_DEFAULT, &events[i]));
+    for (int i = 0; i < EVENTS; i++) CHECK_OK(rdm_event_release(events[i]));
+  }
+}
+
+static void threads_that_empty_and_fill_the_pool_at_once_lose_nothing(void) {
+  enum { THREADS = 4 };
+  set_up(1);
+  test_run_threads(THREADS, use_many_events);
+  uint64_t made = calls_count_objects().events;
+  CHECK_THAT(made <= THREADS * (EVENTS + 16), "%llu events for %d at a time", (unsigned long long)made,
+             THREADS * EVENTS);
+}
+
 static void *create_event(void *argument) {
   rdm_event event;
   (void)argument;
@@ -109,6 +128,8 @@ const test_case memory_tests[] = {
      .writes_to_standard_error = true},
     {.name = "what_a_thread_held_goes_back_as_it_ends", .function = what_a_thread_held_goes_back_as_it_ends},
     {.name = "events_of_ended_threads_keep_to_their_device", .function = events_of_ended_threads_keep_to_their_device},
+    {.name = "threads_that_empty_and_fill_the_pool_at_once_lose_nothing",
+     .function = threads_that_empty_and_fill_the_pool_at_once_lose_nothing},
     {.name = "what_a_thread_gives_back_waits_for_no_creation",
      .function = what_a_thread_gives_back_waits_for_no_creation},
     {0},
