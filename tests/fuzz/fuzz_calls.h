@@ -83,6 +83,9 @@ typedef struct calls_thread {
 
 /* ---- fuzz_calls_check.c ---------------------------------------------------------------------------------------- */
 
+/* Not what no call may come to here: the driver is there, the process is one and goes on, and nothing is configured. */
+bool calls_is_possible(rdm_status status);
+
 /* Before a call: keeps the thread's last error. After it: looks whether status, last error and locks agree. */
 void calls_begin(void);
 rdm_status calls_end(const char *call, rdm_status status, calls_expectation expected);

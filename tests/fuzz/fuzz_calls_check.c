@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { LAST_STATUS = RDM_ERROR_RESOURCE };
+enum { LAST_STATUS = RDM_ERROR_CAPTURING };
 
 static _Thread_local rdm_error before;
 
@@ -13,8 +13,7 @@ void calls_begin(void) {
   FUZZ_CHECK(rdm_last_error(&before) == RDM_OK, "the last error can not be read");
 }
 
-/* What no call of these may come to: the driver is there, the process is one and goes on, and nothing is configured. */
-static bool is_possible(rdm_status status) {
+bool calls_is_possible(rdm_status status) {
   switch (status) {
     case RDM_ERROR_NO_DEVICE:
     case RDM_ERROR_NO_DRIVER:
@@ -47,7 +46,7 @@ rdm_status calls_end(const char *call, rdm_status status, calls_expectation expe
   rdm__assert_no_lock_held();
   after = (rdm_error){.struct_size = sizeof after};
   FUZZ_CHECK(rdm_last_error(&after) == RDM_OK, "the last error can not be read");
-  FUZZ_CHECK(is_possible(status), "%s is %s: %s", call, rdm_status_name(status), after.message);
+  FUZZ_CHECK(calls_is_possible(status), "%s is %s: %s", call, rdm_status_name(status), after.message);
   FUZZ_CHECK(strcmp(rdm_status_name(status), "RDM_ERROR_UNKNOWN") != 0, "%s gave the status %d", call, status);
   if (status == RDM_OK || status == RDM_NOT_READY) {
     FUZZ_CHECK(memcmp(&before, &after, sizeof after) == 0, "%s is %s and changed the last error to: %s", call,

@@ -111,6 +111,8 @@ static void record_and_take_error(fuzz_input *input) {
   rdm_stream stream = {calls_choose(input, CALLS_STREAM, &expected)};
   uint8_t choice = fuzz_byte(input);
   rdm_status recorded = choice % (RDM_ERROR_RESOURCE + 1);
+  /* Who waits for the stream gets it, so it is one that a call may come to. */
+  if (!calls_is_possible(recorded)) recorded = RDM_ERROR_LAUNCH;
   /* One that is stale is taken, for the process's own slot. */
   if (expected != CALLS_NULL && expected != CALLS_FOREIGN) expected = CALLS_ANY;
   if (recorded == RDM_OK || recorded == RDM_NOT_READY) expected = CALLS_ANY;
