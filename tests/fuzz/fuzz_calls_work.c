@@ -127,7 +127,8 @@ static void evaluate(fuzz_input *input) {
   }
   FUZZ_CHECK(CALL(CALLS_ANY, rdm_stream_release(stream)) == RDM_OK, "a stream is not released");
   calls_bury(CALLS_STREAM, stream.bits);
-  if (encoder.bits != 0) calls_bury(CALLS_ENCODER, encoder.bits);
+  /* Another thread that waits for the whole device may still have the stream pinned, and with it the encoder open. */
+  if (encoder.bits != 0 && the_world.thread_count == 1) calls_bury(CALLS_ENCODER, encoder.bits);
   if (status == RDM_OK || atomic_load(&the_world.injected)) return;
   bool is_expected =
       status == RDM_ERROR_STALE_HANDLE || status == RDM_ERROR_DEVICE_FAULT || status == RDM_ERROR_TIMEOUT;
