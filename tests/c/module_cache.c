@@ -1,7 +1,11 @@
 /* Modules: compiled once, found without waiting, kept on disk; one test for each claim, on the simulated driver. */
 #include "module_cache.h"
 
+#include "cache_entry.h"
+#include "cache_key.h"
+#include "cache_store.h"
 #include "calls.h"
+#include "runtime.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -95,6 +99,19 @@ void remove_cache_folder(const char *path) {
   }
   closedir(listing);
   CHECK(rmdir(path) == 0);
+}
+
+void cache_entry_file(int number, char *out_name, size_t size) {
+  answer_source source;
+  rdm__cache_key key;
+  const rdm__driver *driver = NULL;
+  char name[RDM__CACHE_NAME_SIZE];
+  CHECK_OK(rdm__runtime_enter(&driver));
+  answer_source_make(number, &source);
+  CHECK(rdm__cache_key_make(driver, "sim", &source.source, &key));
+  rdm__cache_entry_name(&key, name);
+  free(key.bytes);
+  snprintf(out_name, size, "%s%s", name, RDM__CACHE_ENTRY_ENDING);
 }
 
 int main(int argc, char **argv) {

@@ -41,6 +41,9 @@ uint64_t process_time_ns(void);
 /* Makes a fresh folder for the disk cache and sets RDM_CACHE_DIR to it. */
 void use_new_cache_folder(char *out_path, size_t size);
 
+/* The name of the file on disk that keeps the code of answer_source_make's source. */
+void cache_entry_file(int number, char *out_name, size_t size);
+
 /* Removes the folder and what is in it. */
 void remove_cache_folder(const char *path);
 

@@ -47,23 +47,9 @@ static rdm_module get_module(int number) {
   return module;
 }
 
-/* The file of a source's entry, without its folder. */
-static void entry_file(int number, char *out_name, size_t size) {
-  answer_source source;
-  rdm__cache_key key;
-  const rdm__driver *driver = NULL;
-  char name[RDM__CACHE_NAME_SIZE];
-  CHECK_OK(rdm__runtime_enter(&driver));
-  answer_source_make(number, &source);
-  CHECK(rdm__cache_key_make(driver, "sim", &source.source, &key));
-  rdm__cache_entry_name(&key, name);
-  free(key.bytes);
-  snprintf(out_name, size, "%s%s", name, RDM__CACHE_ENTRY_ENDING);
-}
-
 static void entry_path(int number, char *out_path, size_t size) {
   char name[64];
-  entry_file(number, name, sizeof name);
+  cache_entry_file(number, name, sizeof name);
   snprintf(out_path, size, "%s/%s", folder, name);
 }
 
@@ -337,7 +323,7 @@ static void a_forked_child_keeps_no_turn(void) {
   char name[64];
   start();
   get_code(0);
-  entry_file(1, name, sizeof name);
+  cache_entry_file(1, name, sizeof name);
   CHECK_OK(rdm_sim_inject("hiprtcCompileProgram", 1, 1, 0, 300 * TEST_MILLISECOND));
   pthread_t thread = test_start_thread(get_stalled, NULL);
   wait_until_inside("hiprtcCompileProgram", 1);
@@ -397,7 +383,7 @@ static void the_cache_is_described_checked_and_pruned(void) {
   CHECK(truncate(path, 100) == 0);
   CHECK_OK(rdm_cache_check(0, see_entry, &seen));
   CHECK(seen.count == 3 && seen.damaged == 1 && has_entry(2));
-  entry_file(1, name, sizeof name);
+  cache_entry_file(1, name, sizeof name);
   CHECK(strcmp(seen.first, name) == 0);
   CHECK_OK(rdm_cache_check(1, NULL, NULL));
   CHECK(!has_entry(2));

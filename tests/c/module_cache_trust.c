@@ -22,16 +22,9 @@ static void start(void) {
 }
 
 static void entry_path(int number, char *out_path, size_t size) {
-  answer_source source;
-  rdm__cache_key key;
-  const rdm__driver *driver = NULL;
-  char name[RDM__CACHE_NAME_SIZE];
-  CHECK_OK(rdm__runtime_enter(&driver));
-  answer_source_make(number, &source);
-  CHECK(rdm__cache_key_make(driver, "sim", &source.source, &key));
-  rdm__cache_entry_name(&key, name);
-  free(key.bytes);
-  snprintf(out_path, size, "%s/%s%s", folder, name, RDM__CACHE_ENTRY_ENDING);
+  char name[64];
+  cache_entry_file(number, name, sizeof name);
+  snprintf(out_path, size, "%s/%s", folder, name);
 }
 
 static void store(int number) {
