@@ -6,7 +6,7 @@
 //! passed around.
 //!
 //! - [`streams`]: streams for worker threads, in the vocabulary of `mlxcel-core`.
-//! - [`Device`], [`Stream`], [`Encoder`], [`Event`], [`Module`], [`Kernel`]: the objects themselves.
+//! - [`Device`], [`Stream`], [`Encoder`], [`Event`], [`Graph`], [`Module`], [`Kernel`]: the objects themselves.
 //!   Each lends its raw handle, for use with [`sys`] or from C.
 //! - [`probe`]: the smallest lazily evaluated array, to see that a GPU computes what it should.
 //! - [`cache`]: the cache of compiled kernels on disk.
@@ -59,6 +59,7 @@ mod driver_choice;
 mod encoder;
 mod error;
 mod event;
+mod graph;
 pub mod hardware;
 mod log;
 mod memory;
@@ -77,6 +78,7 @@ pub use driver_choice::{DriverChoice, choose_driver};
 pub use encoder::{CopyKind, Encoder, KernelArgument, KernelParameter, LaunchConfig};
 pub use error::{Error, Result, Status};
 pub use event::Event;
+pub use graph::Graph;
 pub use log::{LogLevel, reset_log_handler, set_log_handler};
 pub use memory::{DeviceMemory, HostMemory};
 pub use module::{Kernel, Module, ModuleSource};

@@ -127,6 +127,8 @@ pub struct Objects {
     pub device_allocations: u64,
     /// Allocations of pinned host memory.
     pub host_allocations: u64,
+    /// Graphs, captured or executable.
+    pub graphs: u64,
 }
 
 /// Counts the objects that are alive in the simulated driver.
@@ -144,5 +146,6 @@ pub fn count_objects() -> Result<Objects> {
         programs: raw.programs,
         device_allocations: raw.device_allocations,
         host_allocations: raw.host_allocations,
+        graphs: raw.graphs,
     })
 }

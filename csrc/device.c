@@ -39,6 +39,7 @@ static void initialize(rdm__device *device, const rdm__driver *driver, int32_t i
   rdm__mutex_init(&device->threads_lock, RDM__RANK_STREAMS);
   rdm__mutex_init(&device->queue_pool.lock, RDM__RANK_LEAF);
   rdm__mutex_init(&device->gone_queues.lock, RDM__RANK_LEAF);
+  rdm__mutex_init(&device->released_graphs.lock, RDM__RANK_LEAF);
   for (int i = 0; i < RDM__EVENT_KINDS; i++) rdm__mutex_init(&device->event_pools[i].lock, RDM__RANK_LEAF);
 }
 

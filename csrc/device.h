@@ -57,6 +57,8 @@ typedef struct rdm__device {
   _Atomic int unused_queues;
   /* Queues whose driver stream is gone: kept only so that their memory stays reachable. */
   rdm__pool gone_queues;
+  /* graph.c: released graphs, whose driver graphs are yet to be destroyed. */
+  rdm__pool released_graphs;
 
   /* The device's threads, each made with the first need of it: completion.c, poll.c. */
   rdm__mutex threads_lock;

@@ -11,6 +11,7 @@ static rdm_status status_of(rdm__call call, int error) {
   if (error == RDM_HIP_NO_DEVICE) return RDM_ERROR_NO_DEVICE;
   if (error >= RDM_HIP_CAPTURE_UNSUPPORTED && error <= RDM_HIP_CAPTURE_WRONG_THREAD) return RDM_ERROR_CAPTURING;
   if (call == RDM__CALL_module_get_function && error == RDM_HIP_NOT_FOUND) return RDM_ERROR_KERNEL_NOT_FOUND;
+  if (call == RDM__CALL_stream_begin_capture && error == RDM_HIP_NOT_SUPPORTED) return RDM_ERROR_UNSUPPORTED;
   if (call == RDM__CALL_launch_kernel) return RDM_ERROR_LAUNCH;
   return RDM_ERROR_DRIVER;
 }

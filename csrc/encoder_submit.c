@@ -3,9 +3,12 @@
 #include "completion.h"
 #include "encoder.h"
 #include "event.h"
+#include "graph.h"
 #include "module.h"
+#include "runtime.h"
 #include "status.h"
 #include "stream.h"
+#include "visit.h"
 
 /* What a call through an encoder works on, between begin and end. */
 typedef struct submission {
@@ -248,4 +251,118 @@ rdm_status rdm_encoder_get_native_stream(rdm_encoder handle, void **out_native_s
   if (!rdm__object_is_named(&encoder->object, handle.bits)) return rdm__encoder_find(handle, &encoder);
   *out_native_stream = queue->native;
   return RDM_OK;
+}
+
+/* ---- Captures and graphs --------------------------------------------------------------------------------------- */
+
+/* With the queue's lock held, in a visit. */
+static rdm_status begin_capture(const submission *on) {
+  rdm__queue *queue = on->queue;
+  if (queue->is_captured || rdm__stream_is_capturing(on->device, queue->native)) {
+    return rdm__fail(RDM_ERROR_CAPTURING, "stream %d of device %d is being captured already; end that capture first",
+                     queue->stream_index, on->device->index);
+  }
+  /* Relaxed: it holds up nobody else, and any thread may end it. */
+  int error = on->device->driver->stream_begin_capture(queue->native, RDM_HIP_CAPTURE_MODE_RELAXED);
+  queue->is_captured = error == RDM_HIP_SUCCESS;
+  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  return rdm__device_call_failed(on->device, RDM__CALL_stream_begin_capture, error, "capturing stream %d",
+                                 queue->stream_index);
+}
+
+rdm_status rdm_encoder_begin_capture(rdm_encoder handle) {
+  submission on = {0};
+  rdm__capture_guard guard;
+  rdm_status status = begin(handle, &on);
+  if (status != RDM_OK) return status;
+  status = rdm__visit_begin(on.device, &guard);
+  if (status == RDM_OK) {
+    status = begin_capture(&on);
+    rdm__visit_end(on.device, &guard);
+  }
+  return end(&on, status);
+}
+
+/* The same. */
+static rdm_status end_capture(const submission *on, rdm__graph *graph) {
+  const rdm__driver *driver = on->device->driver;
+  rdm__queue *queue = on->queue;
+  void *captured = NULL;
+  int error = driver->stream_end_capture(queue->native, &captured);
+  queue->is_captured = false;
+  if (error != RDM_HIP_SUCCESS) {
+    return rdm__device_call_failed(on->device, RDM__CALL_stream_end_capture, error,
+                                   "ending the capture of stream %d, which is lost", queue->stream_index);
+  }
+  rdm_status status = RDM_OK;
+  error = driver->graph_instantiate(&graph->native, captured, 0);
+  if (error != RDM_HIP_SUCCESS) {
+    status = rdm__device_call_failed(on->device, RDM__CALL_graph_instantiate, error,
+                                     "making a graph of what stream %d was given", queue->stream_index);
+  }
+  error = driver->graph_destroy(captured);
+  if (error != RDM_HIP_SUCCESS) {
+    rdm__device_note_failure(on->device, RDM__CALL_graph_destroy, error, "ending a capture");
+  }
+  graph->queue = queue;
+  graph->stream = on->stream;
+  return status;
+}
+
+static rdm_status end_capture_of(rdm_encoder handle, rdm__graph *graph, rdm__device **out_device) {
+  submission on = {0};
+  rdm__capture_guard guard;
+  rdm_status status = begin(handle, &on);
+  if (status != RDM_OK) return status;
+  *out_device = on.device;
+  if (!on.queue->is_captured) {
+    status = rdm__fail(RDM_ERROR_INVALID_ARGUMENT,
+                       "stream %d of device %d is not being captured; rdm_encoder_begin_capture comes first",
+                       on.queue->stream_index, on.device->index);
+  }
+  if (status == RDM_OK) status = rdm__visit_begin(on.device, &guard);
+  if (status == RDM_OK) {
+    status = end_capture(&on, graph);
+    rdm__visit_end(on.device, &guard);
+  }
+  return end(&on, status);
+}
+
+rdm_status rdm_encoder_end_capture(rdm_encoder handle, rdm_graph *out_graph) {
+  if (out_graph == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_graph is null");
+  rdm_status status = rdm__runtime_check();
+  rdm__graph *graph = status == RDM_OK ? rdm__graph_allocate() : NULL;
+  if (graph == NULL) return status != RDM_OK ? status : RDM_ERROR_RESOURCE;
+  rdm__device *device = NULL;
+  status = end_capture_of(handle, graph, &device);
+  if (status == RDM_OK) {
+    *out_graph = rdm__graph_open(graph);
+  } else {
+    rdm__graph_discard(graph);
+  }
+  if (device != NULL) rdm__graphs_destroy_released(device);
+  return status;
+}
+
+static rdm_status launch_graph(const submission *on, const rdm__graph *graph) {
+  if (graph->stream.bits != on->stream.bits) {
+    return rdm__fail(RDM_ERROR_INVALID_ARGUMENT,
+                     "the graph was captured on another stream than stream %d of device %d; it is launched on its own",
+                     on->queue->stream_index, on->device->index);
+  }
+  int error = on->device->driver->graph_launch(graph->native, on->queue->native);
+  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  return rdm__device_call_failed(on->device, RDM__CALL_graph_launch, error, "launching a graph on stream %d",
+                                 on->queue->stream_index);
+}
+
+rdm_status rdm_encoder_launch_graph(rdm_encoder handle, rdm_graph graph_handle) {
+  rdm__graph *graph = NULL;
+  rdm_status status = rdm__graph_pin(graph_handle, &graph);
+  if (status != RDM_OK) return status;
+  submission on = {0};
+  status = begin_on_device(handle, &on);
+  if (status == RDM_OK) status = end(&on, launch_graph(&on, graph));
+  rdm__graph_unpin(graph);
+  return status;
 }

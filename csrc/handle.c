@@ -12,6 +12,7 @@ static const char *const kind_names[RDM__HANDLE_KIND_END] = {
     [RDM__HANDLE_EVENT] = "event",
     [RDM__HANDLE_MODULE] = "module",
     [RDM__HANDLE_KERNEL] = "kernel",
+    [RDM__HANDLE_GRAPH] = "graph",
 };
 
 static uint32_t generation_of(uint64_t word) {

@@ -22,6 +22,7 @@ typedef enum rdm__handle_kind {
   RDM__HANDLE_EVENT,
   RDM__HANDLE_MODULE,
   RDM__HANDLE_KERNEL,
+  RDM__HANDLE_GRAPH,
   RDM__HANDLE_KIND_END
 } rdm__handle_kind;
 

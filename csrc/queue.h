@@ -39,6 +39,8 @@ struct rdm__queue {
   /* Guarded by the lock, which is held while the driver is called to submit. */
   rdm__completions completions;
   int32_t stream_index;
+  /* By rdm_encoder_begin_capture, and not ended yet. */
+  bool is_captured;
 };
 
 /* A queue that no stream uses, with a driver stream made for it where none waits in the pool. */

@@ -116,6 +116,7 @@ rdm_status rdm_sim_count_objects(rdm_sim_objects *out_objects) {
       .programs = rdm__sim_handle_count(RDM__SIM_PROGRAM),
       .device_allocations = rdm__sim_memory_device_allocation_count(),
       .host_allocations = rdm__sim_memory_host_allocation_count(),
+      .graphs = rdm__sim_handle_count(RDM__SIM_GRAPH) + rdm__sim_handle_count(RDM__SIM_GRAPH_EXEC),
   };
   if (out_objects == NULL || out_objects->struct_size < sizeof(uint32_t)) {
     return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "rdm_sim_count_objects: out_objects is null or its struct_size is %u",

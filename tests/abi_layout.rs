@@ -54,6 +54,7 @@ fn structs_are_as_committed() {
         rdm_event { bits }
         rdm_module { bits }
         rdm_kernel { bits }
+        rdm_graph { bits }
         rdm_config { struct_size, driver, sim_device_count }
         rdm_driver_info { struct_size, driver_version, runtime_version, compiler_version, name, runtime_path, compiler_path }
         rdm_device_info { struct_size, device_index, total_memory_bytes, multiprocessor_count, warp_size, max_threads_per_block, faulted, name, architecture }
@@ -63,7 +64,7 @@ fn structs_are_as_committed() {
         rdm_cache_info { struct_size, enabled, entry_count, size_bytes, limit_bytes, path, problem }
         rdm_device_node { struct_size, exists, accessible, mode, owner_id, group_id, driver, path, group, problem }
         rdm_sim_call { time_ns, thread, handle, current_device, named_device, result, in_callback, entry_point }
-        rdm_sim_objects { struct_size, reserved, streams, events, modules, programs, device_allocations, host_allocations }
+        rdm_sim_objects { struct_size, reserved, streams, events, modules, programs, device_allocations, host_allocations, graphs }
     };
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/abi/layout.txt");
     let committed = std::fs::read_to_string(path).expect("the committed table is there");

@@ -3,8 +3,8 @@
 use rocm_device_map::probe::Array;
 use rocm_device_map::streams::{DefaultStreamGuard, InvalidGpuIndex, ThreadLocalStream};
 use rocm_device_map::{
-    Device, DeviceMemory, DriverChoice, Encoder, Error, Event, HostMemory, Kernel, KernelArgument,
-    Module, ModuleSource, Status, Stream,
+    Device, DeviceMemory, DriverChoice, Encoder, Error, Event, Graph, HostMemory, Kernel,
+    KernelArgument, Module, ModuleSource, Status, Stream,
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
@@ -15,6 +15,7 @@ assert_impl_all!(DriverChoice: Send, Sync);
 assert_impl_all!(Encoder: Send, Sync, Copy);
 assert_impl_all!(Error: Send, Sync, Clone, std::error::Error);
 assert_impl_all!(Event: Send, Sync);
+assert_impl_all!(Graph: Send, Sync);
 assert_impl_all!(HostMemory: Send, Sync);
 assert_impl_all!(InvalidGpuIndex: Send, Sync, std::error::Error);
 assert_impl_all!(Kernel: Send, Sync, Copy);
@@ -31,5 +32,6 @@ assert_not_impl_any!(KernelArgument<'static>: Send, Sync);
 // Each owns what it gives back when dropped.
 assert_not_impl_any!(DeviceMemory: Clone);
 assert_not_impl_any!(Event: Clone);
+assert_not_impl_any!(Graph: Clone);
 assert_not_impl_any!(HostMemory: Clone);
 assert_not_impl_any!(ThreadLocalStream: Clone);

@@ -247,6 +247,20 @@ const _: () = {
         "Offset of field: rdm_kernel::bits",
     ][::core::mem::offset_of!(rdm_kernel, bits) - 0usize];
 };
+/// Work of one stream that was captured, to be launched again and again. Owned.
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct rdm_graph {
+    pub bits: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of rdm_graph"][::core::mem::size_of::<rdm_graph>() - 8usize];
+    ["Alignment of rdm_graph"][::core::mem::align_of::<rdm_graph>() - 8usize];
+    [
+        "Offset of field: rdm_graph::bits",
+    ][::core::mem::offset_of!(rdm_graph, bits) - 0usize];
+};
 /// ---- Configuration and logging ---------------------------------------------------------------------------------
 #[repr(C)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
@@ -759,6 +773,35 @@ unsafe extern "C" {
         out_native_stream: *mut *mut ::core::ffi::c_void,
     ) -> rdm_status;
 }
+unsafe extern "C" {
+    /** Begins to capture what is submitted to the encoder's stream, by any thread, and through any encoder of the stream.
+ Errors: RDM_ERROR_CAPTURING where the stream is being captured already, RDM_ERROR_UNSUPPORTED where the driver has no
+ captures, the handle errors, the driver's.*/
+    pub fn rdm_encoder_begin_capture(encoder: rdm_encoder) -> rdm_status;
+}
+unsafe extern "C" {
+    /** Ends the capture and makes a graph of it, which may be empty. Any thread may call it. Errors:
+ RDM_ERROR_INVALID_ARGUMENT where rdm_encoder_begin_capture was not called before, RDM_ERROR_CAPTURING where something
+ that the driver does not capture was asked of the stream meanwhile, the handle errors, the driver's. The capture is
+ over also where the driver fails.*/
+    pub fn rdm_encoder_end_capture(
+        encoder: rdm_encoder,
+        out_graph: *mut rdm_graph,
+    ) -> rdm_status;
+}
+unsafe extern "C" {
+    /** Launches a graph on the stream that it was captured on, in stream order; into a capture of that stream, where there
+ is one. Errors: RDM_ERROR_INVALID_ARGUMENT for a graph of another stream, the handle errors, the driver's.*/
+    pub fn rdm_encoder_launch_graph(
+        encoder: rdm_encoder,
+        graph: rdm_graph,
+    ) -> rdm_status;
+}
+unsafe extern "C" {
+    /** Ends the graph's handle. Launches of it that were submitted complete. Makes no driver call: the driver's graph goes
+ with a later end of a capture on the device, once it is idle.*/
+    pub fn rdm_graph_release(graph: rdm_graph) -> rdm_status;
+}
 pub const RDM_EVENT_DEFAULT: _bindgen_ty_4 = 0;
 /// Can be timed with rdm_event_elapsed. Costs more to record.
 pub const RDM_EVENT_TIMING: _bindgen_ty_4 = 1;
@@ -1256,10 +1299,11 @@ pub struct rdm_sim_objects {
     pub programs: u64,
     pub device_allocations: u64,
     pub host_allocations: u64,
+    pub graphs: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of rdm_sim_objects"][::core::mem::size_of::<rdm_sim_objects>() - 56usize];
+    ["Size of rdm_sim_objects"][::core::mem::size_of::<rdm_sim_objects>() - 64usize];
     [
         "Alignment of rdm_sim_objects",
     ][::core::mem::align_of::<rdm_sim_objects>() - 8usize];
@@ -1287,6 +1331,9 @@ const _: () = {
     [
         "Offset of field: rdm_sim_objects::host_allocations",
     ][::core::mem::offset_of!(rdm_sim_objects, host_allocations) - 48usize];
+    [
+        "Offset of field: rdm_sim_objects::graphs",
+    ][::core::mem::offset_of!(rdm_sim_objects, graphs) - 56usize];
 };
 unsafe extern "C" {
     /// How many objects of each kind are alive in the simulated driver.

@@ -70,6 +70,9 @@ static const char *cuda_call_name(rdm__call call) {
       [RDM__CALL_stream_is_capturing] = "cudaStreamIsCapturing",
       [RDM__CALL_thread_exchange_capture_mode] = "cudaThreadExchangeStreamCaptureMode",
       [RDM__CALL_graph_destroy] = "cudaGraphDestroy",
+      [RDM__CALL_graph_instantiate] = "cudaGraphInstantiateWithFlags",
+      [RDM__CALL_graph_launch] = "cudaGraphLaunch",
+      [RDM__CALL_graph_exec_destroy] = "cudaGraphExecDestroy",
       [RDM__CALL_event_create] = "cudaEventCreateWithFlags",
       [RDM__CALL_event_destroy] = "cudaEventDestroy",
       [RDM__CALL_event_record] = "cudaEventRecord",
@@ -341,6 +344,9 @@ static void fill_table(cuda_state *made) {
   table->stream_is_capturing = library->cudaStreamIsCapturing;
   table->thread_exchange_capture_mode = library->cudaThreadExchangeStreamCaptureMode;
   table->graph_destroy = library->cudaGraphDestroy;
+  table->graph_instantiate = library->cudaGraphInstantiateWithFlags;
+  table->graph_launch = library->cudaGraphLaunch;
+  table->graph_exec_destroy = library->cudaGraphExecDestroy;
   table->event_create = library->cudaEventCreateWithFlags;
   table->event_destroy = library->cudaEventDestroy;
   table->event_record = library->cudaEventRecord;

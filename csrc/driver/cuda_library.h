@@ -37,6 +37,9 @@ enum { RDM__CUDA_OLDEST_MAJOR = 12, RDM__CUDA_NEWEST_MAJOR = 13 };
   X(cudaStreamIsCapturing, int, (void *stream, int *status)) \
   X(cudaThreadExchangeStreamCaptureMode, int, (int *mode)) \
   X(cudaGraphDestroy, int, (void *graph)) \
+  X(cudaGraphInstantiateWithFlags, int, (void **executable, void *graph, unsigned long long flags)) \
+  X(cudaGraphLaunch, int, (void *executable, void *stream)) \
+  X(cudaGraphExecDestroy, int, (void *executable)) \
   X(cudaEventCreateWithFlags, int, (void **event, unsigned flags)) \
   X(cudaEventDestroy, int, (void *event)) \
   X(cudaEventRecord, int, (void *event, void *stream)) \

@@ -109,6 +109,9 @@ typedef void (*rdm__host_function)(void *user_data);
   X(stream_is_capturing, "hipStreamIsCapturing", (void *stream, int *status)) \
   X(thread_exchange_capture_mode, "hipThreadExchangeStreamCaptureMode", (int *mode)) \
   X(graph_destroy, "hipGraphDestroy", (void *graph)) \
+  X(graph_instantiate, "hipGraphInstantiateWithFlags", (void **executable, void *graph, unsigned long long flags)) \
+  X(graph_launch, "hipGraphLaunch", (void *executable, void *stream)) \
+  X(graph_exec_destroy, "hipGraphExecDestroy", (void *executable)) \
   X(event_create, "hipEventCreateWithFlags", (void **event, unsigned flags)) \
   X(event_destroy, "hipEventDestroy", (void *event)) \
   X(event_record, "hipEventRecord", (void *event, void *stream)) \

@@ -146,6 +146,20 @@ static int no_capture_mode(int *mode) {
   return mode == NULL ? RDM_HIP_INVALID_VALUE : RDM_HIP_SUCCESS;
 }
 
+static int no_graph_instantiate(void **executable, void *graph, unsigned long long flags) {
+  (void)executable;
+  (void)graph;
+  (void)flags;
+  return RDM_HIP_NOT_SUPPORTED;
+}
+
+static int no_graph_launch(void *executable, void *stream) {
+  (void)executable;
+  (void)stream;
+  return RDM_HIP_NOT_SUPPORTED;
+}
+
+/* Of a graph, and of what is made of one. */
 static int no_graph_destroy(void *graph) {
   (void)graph;
   return RDM_HIP_NOT_SUPPORTED;
@@ -161,6 +175,9 @@ static void fill_capture(rdm__driver *table, const rdm__hip_library *library) {
   table->stream_is_capturing = captures ? library->hipStreamIsCapturing : is_never_capturing;
   table->thread_exchange_capture_mode = captures ? library->hipThreadExchangeStreamCaptureMode : no_capture_mode;
   table->graph_destroy = captures ? library->hipGraphDestroy : no_graph_destroy;
+  table->graph_instantiate = captures ? library->hipGraphInstantiateWithFlags : no_graph_instantiate;
+  table->graph_launch = captures ? library->hipGraphLaunch : no_graph_launch;
+  table->graph_exec_destroy = captures ? library->hipGraphExecDestroy : no_graph_destroy;
 }
 
 static int hip_module_load_data(void **module, const void *image, size_t image_size) {

@@ -21,6 +21,7 @@ typedef void *rdm__hip_function;
 typedef int rdm__hip_capture_mode;
 typedef int rdm__hip_capture_status;
 typedef void *rdm__hip_graph;
+typedef void *rdm__hip_graph_exec;
 typedef int rdm__hiprtc_result;
 typedef void *rdm__hiprtc_program;
 #endif
@@ -86,7 +87,11 @@ typedef void (*rdm__hip_stream_callback)(rdm__hip_stream stream, rdm__hip_error 
   X(hipStreamEndCapture, rdm__hip_error, (rdm__hip_stream stream, rdm__hip_graph *graph)) \
   X(hipStreamIsCapturing, rdm__hip_error, (rdm__hip_stream stream, rdm__hip_capture_status *status)) \
   X(hipThreadExchangeStreamCaptureMode, rdm__hip_error, (rdm__hip_capture_mode *mode)) \
-  X(hipGraphDestroy, rdm__hip_error, (rdm__hip_graph graph))
+  X(hipGraphDestroy, rdm__hip_error, (rdm__hip_graph graph)) \
+  X(hipGraphInstantiateWithFlags, rdm__hip_error, \
+    (rdm__hip_graph_exec *executable, rdm__hip_graph graph, unsigned long long flags)) \
+  X(hipGraphLaunch, rdm__hip_error, (rdm__hip_graph_exec executable, rdm__hip_stream stream)) \
+  X(hipGraphExecDestroy, rdm__hip_error, (rdm__hip_graph_exec executable))
 
 #define RDM__HIPRTC_REQUIRED(X) \
   X(hiprtcVersion, rdm__hiprtc_result, (int *major, int *minor)) \

@@ -178,6 +178,10 @@ typedef struct rdm_module {
 typedef struct rdm_kernel {
   uint64_t bits;
 } rdm_kernel;
+/* Work of one stream that was captured, to be launched again and again. Owned. */
+typedef struct rdm_graph {
+  uint64_t bits;
+} rdm_graph;
 
 /* ---- Configuration and logging --------------------------------------------------------------------------------- */
 
@@ -471,6 +475,46 @@ RDM_API rdm_status rdm_encoder_wait_event(rdm_encoder encoder, rdm_event event);
  */
 RDM_API rdm_status rdm_encoder_get_native_stream(rdm_encoder encoder, void **out_native_stream);
 
+/* ---- Graphs ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * A graph is what a stream was given between the begin and the end of a capture: launches, copies and fills, with the
+ * values that their arguments had. Launching it costs one driver call, however much is in it. What its work points to
+ * has to be there whenever it runs.
+ *
+ * While a stream is captured what any thread submits to it is collected and does not run; waits for it, and for events
+ * recorded in it, are RDM_ERROR_CAPTURING, and its completion handlers run once the capture is over. Other streams, and
+ * memory, go on as ever; another stream that waits for an event recorded in the capture becomes a part of it, and has
+ * to be waited for in turn before the end.
+ */
+
+/*
+ * Begins to capture what is submitted to the encoder's stream, by any thread, and through any encoder of the stream.
+ * Errors: RDM_ERROR_CAPTURING where the stream is being captured already, RDM_ERROR_UNSUPPORTED where the driver has no
+ * captures, the handle errors, the driver's.
+ */
+RDM_API rdm_status rdm_encoder_begin_capture(rdm_encoder encoder);
+
+/*
+ * Ends the capture and makes a graph of it, which may be empty. Any thread may call it. Errors:
+ * RDM_ERROR_INVALID_ARGUMENT where rdm_encoder_begin_capture was not called before, RDM_ERROR_CAPTURING where something
+ * that the driver does not capture was asked of the stream meanwhile, the handle errors, the driver's. The capture is
+ * over also where the driver fails.
+ */
+RDM_API rdm_status rdm_encoder_end_capture(rdm_encoder encoder, rdm_graph *out_graph);
+
+/*
+ * Launches a graph on the stream that it was captured on, in stream order; into a capture of that stream, where there
+ * is one. Errors: RDM_ERROR_INVALID_ARGUMENT for a graph of another stream, the handle errors, the driver's.
+ */
+RDM_API rdm_status rdm_encoder_launch_graph(rdm_encoder encoder, rdm_graph graph);
+
+/*
+ * Ends the graph's handle. Launches of it that were submitted complete. Makes no driver call: the driver's graph goes
+ * with a later end of a capture on the device, once it is idle.
+ */
+RDM_API rdm_status rdm_graph_release(rdm_graph graph);
+
 /* ---- Events ---------------------------------------------------------------------------------------------------- */
 
 enum {
@@ -740,6 +784,7 @@ typedef struct rdm_sim_objects {
   uint64_t programs;
   uint64_t device_allocations;
   uint64_t host_allocations;
+  uint64_t graphs;
 } rdm_sim_objects;
 
 /* How many objects of each kind are alive in the simulated driver. */

@@ -26,6 +26,7 @@ extern const test_body closing_call_bodies[];
 extern const test_case abort_tests[];
 extern const test_body abort_bodies[];
 extern const test_case capture_tests[];
+extern const test_case graph_tests[];
 extern const test_case fork_tests[];
 extern const test_body fork_bodies[];
 extern const test_case many_tests[];

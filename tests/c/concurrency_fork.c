@@ -54,6 +54,7 @@ typedef struct live {
   rdm_thread_local_stream thread_local_stream;
   rdm_encoder encoder;
   rdm_event event;
+  rdm_graph graph;
   void *memory;
 } live;
 
@@ -181,6 +182,7 @@ static void ignore_node(const rdm_device_node *node, void *user_data) {
 
 static void call_the_rest(const live *all) {
   rdm_event event;
+  rdm_graph graph;
   rdm_module module;
   rdm_kernel kernel;
   float milliseconds = 0;
@@ -207,6 +209,10 @@ static void call_the_rest(const live *all) {
   EXPECT_FORKED(rdm_encoder_record_event(all->encoder, all->event));
   EXPECT_FORKED(rdm_encoder_wait_event(all->encoder, all->event));
   EXPECT_FORKED(rdm_encoder_get_native_stream(all->encoder, &pointer));
+  EXPECT_FORKED(rdm_encoder_begin_capture(all->encoder));
+  EXPECT_FORKED(rdm_encoder_end_capture(all->encoder, &graph));
+  EXPECT_FORKED(rdm_encoder_launch_graph(all->encoder, all->graph));
+  EXPECT_FORKED(rdm_graph_release(all->graph));
   EXPECT_FORKED(rdm_event_create(all->kernels.device, RDM_EVENT_DEFAULT, &event));
   EXPECT_FORKED(rdm_event_query(all->event));
   EXPECT_FORKED(rdm_event_wait(all->event, RDM_WAIT_FOREVER));
@@ -289,6 +295,8 @@ static void make_live(live *all) {
   CHECK_OK(rdm_event_create(all->kernels.device, RDM_EVENT_DEFAULT, &all->event));
   CHECK_OK(rdm_encoder_record_event(all->encoder, all->event));
   CHECK_OK(rdm_memory_allocate(all->kernels.device, 64, &all->memory));
+  CHECK_OK(rdm_encoder_begin_capture(all->encoder));
+  CHECK_OK(rdm_encoder_end_capture(all->encoder, &all->graph));
 }
 
 /* ---- While locks are held for certain ------------------------------------------------------------------------- */

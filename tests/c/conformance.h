@@ -27,6 +27,7 @@ extern const conformance_test event_tests[];
 extern const conformance_test module_tests[];
 extern const conformance_test launch_tests[];
 extern const conformance_test thread_tests[];
+extern const conformance_test graph_tests[];
 extern const conformance_test fault_tests[];
 
 /*

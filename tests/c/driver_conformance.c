@@ -122,8 +122,8 @@ static int open_driver(const char *name) {
   return 0;
 }
 
-static const conformance_test *const groups[] = {device_tests, memory_tests, stream_tests, event_tests,
-                                                 module_tests, launch_tests, thread_tests, fault_tests};
+static const conformance_test *const groups[] = {device_tests, memory_tests, stream_tests, event_tests, module_tests,
+                                                 launch_tests, thread_tests, graph_tests,  fault_tests};
 enum { GROUP_COUNT = sizeof groups / sizeof groups[0] };
 
 static const conformance_test *find_test(const char *name) {

@@ -18,6 +18,7 @@ typedef hipFunction_t rdm__hip_function;
 typedef hipStreamCaptureMode rdm__hip_capture_mode;
 typedef hipStreamCaptureStatus rdm__hip_capture_status;
 typedef hipGraph_t rdm__hip_graph;
+typedef hipGraphExec_t rdm__hip_graph_exec;
 typedef hiprtcResult rdm__hiprtc_result;
 typedef hiprtcProgram rdm__hiprtc_program;
 

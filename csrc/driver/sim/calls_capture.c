@@ -1,7 +1,9 @@
-/* Entry points: stream capture. */
+/* Entry points: stream capture, and the graphs that come of it. */
 #include "driver/sim/call.h"
 #include "driver/sim/calls.h"
 #include "driver/sim/capture.h"
+#include "driver/sim/graph.h"
+#include "driver/sim/graph_exec.h"
 #include "driver/sim/stream.h"
 #include "driver/sim/thread.h"
 
@@ -28,9 +30,8 @@ int rdm__sim_hip_stream_end_capture(void *stream, void **graph) {
   if (result == RDM_HIP_SUCCESS && graph == NULL) result = RDM_HIP_INVALID_VALUE;
   if (result == RDM_HIP_SUCCESS) {
     *graph = NULL;
-    result = rdm__sim_stream_end_capture(found);
+    result = rdm__sim_stream_end_capture(found, graph);
   }
-  if (result == RDM_HIP_SUCCESS) result = rdm__sim_graph_create(graph);
   rdm__sim_stream_release(found);
   return rdm__sim_call_end(&scope, result);
 }
@@ -60,9 +61,38 @@ int rdm__sim_hip_thread_exchange_capture_mode(int *mode) {
   return rdm__sim_call_end(&scope, result);
 }
 
+/* ---- Graphs ---- */
+
 int rdm__sim_hip_graph_destroy(void *graph) {
   rdm__sim_call_scope scope;
   int result = rdm__sim_call_begin(&scope, RDM__CALL_graph_destroy, graph, -1);
   if (result == RDM_HIP_SUCCESS) result = rdm__sim_graph_destroy(graph);
+  return rdm__sim_call_end(&scope, result);
+}
+
+int rdm__sim_hip_graph_instantiate(void **executable, void *graph, unsigned long long flags) {
+  rdm__sim_call_scope scope;
+  void *made = NULL;
+  int result = rdm__sim_call_begin(&scope, RDM__CALL_graph_instantiate, graph, -1);
+  if (result == RDM_HIP_SUCCESS && (executable == NULL || flags != 0)) result = RDM_HIP_INVALID_VALUE;
+  if (result == RDM_HIP_SUCCESS) result = rdm__sim_graph_instantiate(graph, &made);
+  if (result == RDM_HIP_SUCCESS) *executable = made;
+  return rdm__sim_call_end_created(&scope, result, made);
+}
+
+int rdm__sim_hip_graph_launch(void *executable, void *stream) {
+  rdm__sim_call_scope scope;
+  rdm__sim_stream *found = rdm__sim_stream_get(stream);
+  int result = rdm__sim_call_begin(&scope, RDM__CALL_graph_launch, executable, rdm__sim_stream_device_index(found));
+  if (result == RDM_HIP_SUCCESS) result = rdm__sim_stream_check_submit(found, stream);
+  if (result == RDM_HIP_SUCCESS) result = rdm__sim_graph_launch(executable, found);
+  rdm__sim_stream_release(found);
+  return rdm__sim_call_end(&scope, result);
+}
+
+int rdm__sim_hip_graph_exec_destroy(void *executable) {
+  rdm__sim_call_scope scope;
+  int result = rdm__sim_call_begin(&scope, RDM__CALL_graph_exec_destroy, executable, -1);
+  if (result == RDM_HIP_SUCCESS) result = rdm__sim_graph_exec_destroy(executable);
   return rdm__sim_call_end(&scope, result);
 }

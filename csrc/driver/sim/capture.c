@@ -1,6 +1,6 @@
 #include "driver/sim/capture.h"
 
-#include "driver/sim/object.h"
+#include "driver/sim/graph.h"
 #include "driver/sim/thread.h"
 
 #include <pthread.h>
@@ -15,6 +15,8 @@ struct rdm__sim_capture {
   int mode;
   int device;
   uint64_t thread;
+  /* The graph that is being made, until the capture ends; guarded by the lock. */
+  rdm__sim_graph *graph;
   rdm__sim_capture *next;
 };
 
@@ -25,7 +27,11 @@ static atomic_uint capture_count;
 
 rdm__sim_capture *rdm__sim_capture_begin(int mode, int device) {
   rdm__sim_capture *capture = calloc(1, sizeof *capture);
-  if (capture == NULL) return NULL;
+  if (capture != NULL) capture->graph = rdm__sim_graph_create(device);
+  if (capture == NULL || capture->graph == NULL) {
+    free(capture);
+    return NULL;
+  }
   atomic_init(&capture->references, 2);
   capture->status = RDM_HIP_CAPTURE_ACTIVE;
   capture->mode = mode;
@@ -44,7 +50,9 @@ void rdm__sim_capture_retain(rdm__sim_capture *capture) {
 }
 
 void rdm__sim_capture_release(rdm__sim_capture *capture) {
-  if (capture != NULL && atomic_fetch_sub_explicit(&capture->references, 1, memory_order_acq_rel) == 1) free(capture);
+  if (capture == NULL || atomic_fetch_sub_explicit(&capture->references, 1, memory_order_acq_rel) != 1) return;
+  rdm__sim_graph_release(capture->graph);
+  free(capture);
 }
 
 int rdm__sim_capture_status(rdm__sim_capture *capture) {
@@ -67,12 +75,21 @@ int rdm__sim_capture_conflict(rdm__sim_capture *capture, int error) {
   return error;
 }
 
-int rdm__sim_capture_end(rdm__sim_capture *capture) {
+bool rdm__sim_capture_add(rdm__sim_capture *capture, rdm__sim_work *work) {
+  pthread_mutex_lock(&lock);
+  bool takes = capture->status == RDM_HIP_CAPTURE_ACTIVE;
+  if (takes) rdm__sim_graph_add(capture->graph, work);
+  pthread_mutex_unlock(&lock);
+  return takes;
+}
+
+int rdm__sim_capture_end(rdm__sim_capture *capture, void **out_graph) {
   if (capture->mode != RDM_HIP_CAPTURE_MODE_RELAXED && capture->thread != rdm__sim_this_thread()->number) {
     return RDM_HIP_CAPTURE_WRONG_THREAD;
   }
   int result = RDM_HIP_CAPTURE_UNMATCHED;
   bool ended = false;
+  rdm__sim_graph *graph = NULL;
   pthread_mutex_lock(&lock);
   rdm__sim_capture **place = &captures;
   while (*place != NULL && *place != capture) place = &(*place)->next;
@@ -81,9 +98,16 @@ int rdm__sim_capture_end(rdm__sim_capture *capture) {
     atomic_fetch_sub(&capture_count, 1);
     result = capture->status == RDM_HIP_CAPTURE_ACTIVE ? RDM_HIP_SUCCESS : RDM_HIP_CAPTURE_INVALIDATED;
     capture->status = RDM_HIP_CAPTURE_NONE;
+    graph = capture->graph;
+    capture->graph = NULL;
     ended = true;
   }
   pthread_mutex_unlock(&lock);
+  if (result == RDM_HIP_SUCCESS) {
+    result = rdm__sim_graph_publish(graph, out_graph);
+  } else {
+    rdm__sim_graph_release(graph);
+  }
   if (ended) rdm__sim_capture_release(capture);
   return result;
 }
@@ -135,25 +159,4 @@ int rdm__sim_capture_check_call(rdm__call call, int device) {
   }
   pthread_mutex_unlock(&lock);
   return result;
-}
-
-static void destroy_graph(rdm__sim_object *object) {
-  free(object);
-}
-
-int rdm__sim_graph_create(void **out_graph) {
-  rdm__sim_object *graph = calloc(1, sizeof *graph);
-  if (graph == NULL) return RDM_HIP_OUT_OF_MEMORY;
-  rdm__sim_object_init(graph, RDM__SIM_GRAPH, -1, destroy_graph);
-  *out_graph = rdm__sim_handle_add(graph);
-  if (*out_graph != NULL) return RDM_HIP_SUCCESS;
-  rdm__sim_object_release(graph);
-  return RDM_HIP_OUT_OF_MEMORY;
-}
-
-int rdm__sim_graph_destroy(const void *handle) {
-  rdm__sim_object *graph = rdm__sim_handle_remove(handle, RDM__SIM_GRAPH);
-  if (graph == NULL) return RDM_HIP_INVALID_VALUE;
-  rdm__sim_object_release(graph);
-  return RDM_HIP_SUCCESS;
 }

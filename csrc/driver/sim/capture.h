@@ -3,7 +3,7 @@
  *
  * What else may be called meanwhile, and by whom, follows CUDA: a call that could disturb a capture is refused, and the
  * refusal itself invalidates the capture. Whom a capture holds up is decided by its mode and by the calling thread's.
- * No graph can be launched here, so what is collected is dropped.
+ * What is collected becomes a graph: see graph.h.
  *
  * Its lock is a leaf.
  */
@@ -11,6 +11,7 @@
 #define RDM_SIM_CAPTURE_H
 
 #include "driver/driver.h"
+#include "driver/sim/work.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,8 +30,11 @@ int rdm__sim_capture_status(rdm__sim_capture *capture);
 /* Gives `error` for a call that conflicts with the capture, which is lost by it. */
 int rdm__sim_capture_conflict(rdm__sim_capture *capture, int error);
 
-/* Ends it: 0, or the error that hipStreamEndCapture returns. On a wrong thread it goes on. */
-int rdm__sim_capture_end(rdm__sim_capture *capture);
+/* Adds work that was submitted to a captured stream. False where the capture takes none: it has been lost. */
+bool rdm__sim_capture_add(rdm__sim_capture *capture, rdm__sim_work *work);
+
+/* Ends it: 0 and the graph, or the error that hipStreamEndCapture returns. On a wrong thread it goes on. */
+int rdm__sim_capture_end(rdm__sim_capture *capture, void **out_graph);
 
 /* The mode of the calling thread; the old one. -1 where `mode` is none. */
 int rdm__sim_capture_exchange_mode(int mode);
@@ -40,9 +44,5 @@ int rdm__sim_capture_exchange_mode(int mode);
  * one that the call acts on. 0 or an error.
  */
 int rdm__sim_capture_check_call(rdm__call call, int device);
-
-/* A graph, which nothing can be done with but to destroy it. */
-int rdm__sim_graph_create(void **out_graph);
-int rdm__sim_graph_destroy(const void *handle);
 
 #endif

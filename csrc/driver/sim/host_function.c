@@ -30,6 +30,7 @@ int rdm__sim_host_function_submit(rdm__sim_stream *stream, rdm__host_function fu
   if (callback == NULL) return RDM_HIP_OUT_OF_MEMORY;
   callback->work.run = run_callback;
   callback->work.finish = finish_callback;
+  callback->work.repeats = true;
   callback->function = function;
   callback->user_data = user_data;
   return rdm__sim_stream_submit(stream, &callback->work);

@@ -93,6 +93,7 @@ static launch_work *make_launch(rdm__sim_function *function, const unsigned grid
   if (launch == NULL) return NULL;
   launch->work.run = run_launch;
   launch->work.finish = finish_launch;
+  launch->work.repeats = true;
   memcpy(launch->grid, grid, sizeof launch->grid);
   memcpy(launch->block, block, sizeof launch->block);
   char *value = (char *)launch + header;

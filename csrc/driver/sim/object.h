@@ -18,6 +18,7 @@ typedef enum rdm__sim_kind {
   RDM__SIM_FUNCTION,
   RDM__SIM_PROGRAM,
   RDM__SIM_GRAPH,
+  RDM__SIM_GRAPH_EXEC,
   RDM__SIM_KIND_COUNT,
 } rdm__sim_kind;
 

@@ -155,8 +155,9 @@ int rdm__sim_stream_submit(rdm__sim_stream *stream, rdm__sim_work *work) {
   pthread_mutex_lock(&stream->lock);
   int capture = rdm__sim_capture_status(stream->capture);
   if (capture != RDM_HIP_CAPTURE_NONE) {
+    bool is_kept = work->repeats && rdm__sim_capture_add(stream->capture, work);
     pthread_mutex_unlock(&stream->lock);
-    work->finish(work, RDM_HIP_SUCCESS);
+    if (!is_kept) work->finish(work, RDM_HIP_SUCCESS);
     return capture == RDM_HIP_CAPTURE_ACTIVE ? RDM_HIP_SUCCESS : RDM_HIP_CAPTURE_INVALIDATED;
   }
   /* The fault is set before the queue is dropped, so an item is either refused here or dropped there. */
@@ -257,11 +258,11 @@ int rdm__sim_stream_begin_capture(rdm__sim_stream *stream, int mode) {
   return result;
 }
 
-int rdm__sim_stream_end_capture(rdm__sim_stream *stream) {
+int rdm__sim_stream_end_capture(rdm__sim_stream *stream, void **out_graph) {
   pthread_mutex_lock(&stream->lock);
   int result = ILLEGAL_STATE;
   if (rdm__sim_capture_status(stream->capture) != RDM_HIP_CAPTURE_NONE) {
-    result = stream->is_origin ? rdm__sim_capture_end(stream->capture) : RDM_HIP_CAPTURE_UNMATCHED;
+    result = stream->is_origin ? rdm__sim_capture_end(stream->capture, out_graph) : RDM_HIP_CAPTURE_UNMATCHED;
   }
   pthread_mutex_unlock(&stream->lock);
   return result;

@@ -6,20 +6,11 @@
 #include "driver/sim/device.h"
 #include "driver/sim/object.h"
 #include "driver/sim/record.h"
+#include "driver/sim/work.h"
 
 #include <stdbool.h>
 
 typedef struct rdm__sim_stream rdm__sim_stream;
-typedef struct rdm__sim_work rdm__sim_work;
-
-/* One item of work, the first member of what each kind of it needs. Made on the heap by its submitter. */
-struct rdm__sim_work {
-  rdm__sim_work *next;
-  /* Runs on the stream's thread, with no lock held. Returns 0, or the fault that the work raised. */
-  int (*run)(rdm__sim_work *work, rdm__sim_stream *stream);
-  /* Called exactly once, after the run or in place of it, to free it. `fault` is 0 where it completed. */
-  void (*finish)(rdm__sim_work *work, int fault);
-};
 
 /*
  * Makes a stream on the device and gives its handle, NULL where memory is short. `thread` is what the stream's thread
@@ -66,7 +57,7 @@ int rdm__sim_stream_wait(rdm__sim_stream *stream);
 
 /* Captures: 0 or HIP's error. The status is one of RDM_HIP_CAPTURE_NONE and its like. */
 int rdm__sim_stream_begin_capture(rdm__sim_stream *stream, int mode);
-int rdm__sim_stream_end_capture(rdm__sim_stream *stream);
+int rdm__sim_stream_end_capture(rdm__sim_stream *stream, void **out_graph);
 int rdm__sim_stream_capture_status(rdm__sim_stream *stream);
 
 /* The capture that the stream's work goes into, with one more reference; NULL where it runs. */

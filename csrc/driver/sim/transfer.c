@@ -43,6 +43,7 @@ static int submit_transfer(rdm__sim_stream *stream, void *to, const void *from, 
   if (work == NULL) return RDM_HIP_OUT_OF_MEMORY;
   work->work.run = run_transfer;
   work->work.finish = finish_transfer;
+  work->work.repeats = true;
   work->to = to;
   work->from = from;
   work->size = size;

@@ -409,6 +409,21 @@ static int call_graph_destroy(void *graph) {
   schedule_fail("the library destroys a graph");
 }
 
+static int call_graph_instantiate(void **executable, void *graph, unsigned long long flags) {
+  (void)executable, (void)graph, (void)flags;
+  schedule_fail("the library makes a graph");
+}
+
+static int call_graph_launch(void *executable, void *stream) {
+  (void)executable, (void)stream;
+  schedule_fail("the library launches a graph");
+}
+
+static int call_graph_exec_destroy(void *executable) {
+  (void)executable;
+  schedule_fail("the library destroys a graph");
+}
+
 /* ---- The compiler ----------------------------------------------------------------------------------------------- */
 
 static int programs_in_compiler;
