@@ -4,13 +4,29 @@
 #include <time.h>
 
 static const rdm__bench_design *const designs[] = {
-    &rdm__bench_device_lookup,    &rdm__bench_encoder_lookup,    &rdm__bench_event_pair,
-    &rdm__bench_event_create,     &rdm__bench_event_release,     &rdm__bench_event_record,
-    &rdm__bench_launch,           &rdm__bench_make_current,      &rdm__bench_thread_local,
-    &rdm__bench_eager_vector,     &rdm__bench_mutex_map,         &rdm__bench_rwlock_array,
-    &rdm__bench_shared_mutex_map, &rdm__bench_two_locks,         &rdm__bench_driver_event_pair,
-    &rdm__bench_driver_record,    &rdm__bench_event_locked_pool, &rdm__bench_event_first_thread,
-    &rdm__bench_driver_launch,    &rdm__bench_driver_set_device, &rdm__bench_driver_evaluation,
+    &rdm__bench_device_lookup,
+    &rdm__bench_encoder_lookup,
+    &rdm__bench_event_pair,
+    &rdm__bench_event_create,
+    &rdm__bench_event_release,
+    &rdm__bench_event_record,
+    &rdm__bench_launch,
+    &rdm__bench_make_current,
+    &rdm__bench_thread_local,
+    &rdm__bench_eager_vector,
+    &rdm__bench_mutex_map,
+    &rdm__bench_rwlock_array,
+    &rdm__bench_shared_mutex_map,
+    &rdm__bench_two_locks,
+    &rdm__bench_driver_event_pair,
+    &rdm__bench_driver_record,
+    &rdm__bench_event_locked_pool,
+    &rdm__bench_event_first_thread,
+    &rdm__bench_driver_launch,
+    &rdm__bench_driver_set_device,
+    &rdm__bench_driver_evaluation,
+    &rdm__bench_graph,
+    &rdm__bench_driver_graph,
 };
 
 const rdm__bench_design *rdm__bench_design_at(size_t number) {

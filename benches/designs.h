@@ -13,6 +13,7 @@ extern const rdm__bench_design rdm__bench_event_release;
 extern const rdm__bench_design rdm__bench_event_record;
 extern const rdm__bench_design rdm__bench_launch;
 extern const rdm__bench_design rdm__bench_make_current;
+extern const rdm__bench_design rdm__bench_graph;
 
 /* baselines/ */
 extern const rdm__bench_design rdm__bench_thread_local;
@@ -28,5 +29,6 @@ extern const rdm__bench_design rdm__bench_event_first_thread;
 extern const rdm__bench_design rdm__bench_driver_launch;
 extern const rdm__bench_design rdm__bench_driver_set_device;
 extern const rdm__bench_design rdm__bench_driver_evaluation;
+extern const rdm__bench_design rdm__bench_driver_graph;
 
 #endif

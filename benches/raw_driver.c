@@ -52,6 +52,12 @@ static bool find_simulated(rdm__bench_state *state) {
       .module_load = sim_module_load,
       .module_get_function = simulated->module_get_function,
       .launch_kernel = sim_launch_kernel,
+      .stream_begin_capture = simulated->stream_begin_capture,
+      .stream_end_capture = simulated->stream_end_capture,
+      .graph_instantiate = simulated->graph_instantiate,
+      .graph_launch = simulated->graph_launch,
+      .graph_destroy = simulated->graph_destroy,
+      .graph_exec_destroy = simulated->graph_exec_destroy,
       .is_simulated = true,
   };
   return true;
@@ -92,6 +98,12 @@ static bool find_real(rdm__bench_state *state, const rdm_driver_info *info) {
       {&raw.module_load, "hipModuleLoadData", "cuModuleLoadData", true},
       {&raw.module_get_function, "hipModuleGetFunction", "cuModuleGetFunction", true},
       {&raw.launch_kernel, "hipModuleLaunchKernel", "cuLaunchKernel", true},
+      {&raw.stream_begin_capture, "hipStreamBeginCapture", "cudaStreamBeginCapture", false},
+      {&raw.stream_end_capture, "hipStreamEndCapture", "cudaStreamEndCapture", false},
+      {&raw.graph_instantiate, "hipGraphInstantiateWithFlags", "cudaGraphInstantiateWithFlags", false},
+      {&raw.graph_launch, "hipGraphLaunch", "cudaGraphLaunch", false},
+      {&raw.graph_destroy, "hipGraphDestroy", "cudaGraphDestroy", false},
+      {&raw.graph_exec_destroy, "hipGraphExecDestroy", "cudaGraphExecDestroy", false},
   };
   bool is_cuda = strcmp(info->name, "cuda") == 0;
   void *runtime = open_library(state, info->runtime_path);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 enum { RDM__RAW_SUCCESS = 0, RDM__RAW_NOT_READY = 600 };
+enum { RDM__RAW_CAPTURE_MODE_RELAXED = 2 };
 enum { RDM__RAW_STREAM_NON_BLOCKING = 1, RDM__RAW_EVENT_DISABLE_TIMING = 2, RDM__RAW_DEVICE_TO_HOST = 2 };
 
 typedef struct rdm__bench_raw {
@@ -32,6 +33,12 @@ typedef struct rdm__bench_raw {
   int (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                        unsigned block_y, unsigned block_z, unsigned shared_memory, void *stream, void **arguments,
                        void **extra);
+  int (*stream_begin_capture)(void *stream, int mode);
+  int (*stream_end_capture)(void *stream, void **graph);
+  int (*graph_instantiate)(void **executable, void *graph, unsigned long long flags);
+  int (*graph_launch)(void *executable, void *stream);
+  int (*graph_destroy)(void *graph);
+  int (*graph_exec_destroy)(void *executable);
   bool is_simulated;
 } rdm__bench_raw;
 

@@ -1,25 +1,14 @@
 /*
  * arange * 2 + 1 of 256 elements as a programmer writes it who has nothing but the driver: three launches on the
- * thread's own stream, a copy to pinned memory, an event, and a loop that asks for it. Every element is checked.
+ * thread's own stream, a copy to pinned memory, an event, and a loop that asks for it. Every element is checked. And
+ * the same launches as a graph, whose last kernel writes to the pinned memory.
  */
 #include "designs.h"
+#include "evaluation.h"
 #include "raw_driver.h"
 
 #include <sched.h>
 #include <stdio.h>
-
-enum { ELEMENTS = 256 };
-
-static const char source[] =
-    "extern \"C\" __global__ void bench_arange(float *out, float start, float step) {\n"
-    "  out[threadIdx.x] = start + step * (float)threadIdx.x;\n"
-    "}\n"
-    "extern \"C\" __global__ void bench_multiply(float *out, const float *in, float factor) {\n"
-    "  out[threadIdx.x] = in[threadIdx.x] * factor;\n"
-    "}\n"
-    "extern \"C\" __global__ void bench_add(float *out, const float *in, float addend) {\n"
-    "  out[threadIdx.x] = in[threadIdx.x] + addend;\n"
-    "}\n";
 
 typedef struct state {
   rdm__bench_state base;
@@ -29,6 +18,8 @@ typedef struct state {
   void *add;
   void *stream;
   void *event;
+  /* The executable graph, null where there is none. */
+  void *graph;
   void *device_memory;
   void *host_memory;
 } state;
@@ -38,10 +29,10 @@ static void begin(void *memory) {
   rdm__bench_state *base = &own->base;
   const rdm__bench_raw *raw = own->raw = rdm__bench_raw_begin(base);
   if (raw == NULL) return;
-  own->arange = rdm__bench_raw_kernel(base, source, "bench_arange");
-  own->multiply = rdm__bench_raw_kernel(base, source, "bench_multiply");
-  own->add = rdm__bench_raw_kernel(base, source, "bench_add");
-  const size_t bytes = ELEMENTS * sizeof(float);
+  own->arange = rdm__bench_raw_kernel(base, rdm__bench_evaluation_source, "bench_arange");
+  own->multiply = rdm__bench_raw_kernel(base, rdm__bench_evaluation_source, "bench_multiply");
+  own->add = rdm__bench_raw_kernel(base, rdm__bench_evaluation_source, "bench_add");
+  const size_t bytes = RDM__BENCH_ELEMENTS * sizeof(float);
   rdm__bench_check_raw(base, raw->stream_create(&own->stream, RDM__RAW_STREAM_NON_BLOCKING), "making a stream");
   rdm__bench_check_raw(base, raw->event_create(&own->event, RDM__RAW_EVENT_DISABLE_TIMING), "making an event");
   rdm__bench_check_raw(base, raw->memory_allocate(&own->device_memory, bytes), "allocating device memory");
@@ -49,11 +40,11 @@ static void begin(void *memory) {
 }
 
 static int launch(const state *own, void *kernel, void **arguments) {
-  return own->raw->launch_kernel(kernel, 1, 1, 1, ELEMENTS, 1, 1, 0, own->stream, arguments, NULL);
+  return own->raw->launch_kernel(kernel, 1, 1, 1, RDM__BENCH_ELEMENTS, 1, 1, 0, own->stream, arguments, NULL);
 }
 
-static int evaluate(state *own) {
-  const rdm__bench_raw *raw = own->raw;
+/* The last kernel's result goes to `result`. */
+static int launch_all(const state *own, void *result) {
   float start = 0;
   float step = 1;
   float factor = 2;
@@ -61,9 +52,19 @@ static int evaluate(state *own) {
   void *in = own->device_memory;
   int failed = launch(own, own->arange, (void *[]){&in, &start, &step});
   failed = rdm__bench_first(failed, launch(own, own->multiply, (void *[]){&in, &in, &factor}));
-  failed = rdm__bench_first(failed, launch(own, own->add, (void *[]){&in, &in, &addend}));
-  failed |=
-      raw->memory_copy_async(own->host_memory, in, ELEMENTS * sizeof(float), RDM__RAW_DEVICE_TO_HOST, own->stream);
+  return rdm__bench_first(failed, launch(own, own->add, (void *[]){&result, &in, &addend}));
+}
+
+static int launch_and_copy(const state *own) {
+  int failed = launch_all(own, own->device_memory);
+  int copied = own->raw->memory_copy_async(own->host_memory, own->device_memory, RDM__BENCH_ELEMENTS * sizeof(float),
+                                           RDM__RAW_DEVICE_TO_HOST, own->stream);
+  return rdm__bench_first(failed, copied);
+}
+
+static int evaluate(state *own) {
+  const rdm__bench_raw *raw = own->raw;
+  int failed = own->graph != NULL ? raw->graph_launch(own->graph, own->stream) : launch_and_copy(own);
   failed = rdm__bench_first(failed, raw->event_record(own->event, own->stream));
   if (failed != 0) return failed;
   int error;
@@ -74,14 +75,27 @@ static int evaluate(state *own) {
   return error;
 }
 
+static void begin_graph(void *memory) {
+  state *own = memory;
+  begin(memory);
+  if (own->raw == NULL || own->base.error[0] != '\0') return;
+  const rdm__bench_raw *raw = own->raw;
+  void *captured = NULL;
+  int failed = raw->stream_begin_capture(own->stream, RDM__RAW_CAPTURE_MODE_RELAXED);
+  failed = rdm__bench_first(failed, launch_all(own, own->host_memory));
+  failed = rdm__bench_first(failed, raw->stream_end_capture(own->stream, &captured));
+  failed = rdm__bench_first(failed, raw->graph_instantiate(&own->graph, captured, 0));
+  if (captured != NULL) failed = rdm__bench_first(failed, raw->graph_destroy(captured));
+  rdm__bench_check_raw(&own->base, failed, "capturing a graph");
+}
+
 static void run(void *memory, uint64_t iterations) {
   state *own = memory;
   uint64_t wrong = 0;
   int failed = 0;
   for (uint64_t i = 0; i < iterations && failed == 0; i++) {
     failed = evaluate(own);
-    const volatile float *values = own->host_memory;
-    for (int k = 0; k < ELEMENTS; k++) wrong += values[k] != 2.0f * (float)k + 1.0f;
+    wrong += (uint64_t)rdm__bench_count_wrong(own->host_memory);
   }
   rdm__bench_check_raw(&own->base, failed, "evaluating");
   if (wrong != 0 && own->base.error[0] == '\0') {
@@ -94,6 +108,7 @@ static void end(void *memory) {
   state *own = memory;
   if (own->raw == NULL) return;
   if (own->stream != NULL) own->raw->stream_synchronize(own->stream);
+  if (own->graph != NULL) own->raw->graph_exec_destroy(own->graph);
   if (own->host_memory != NULL) own->raw->host_memory_free(own->host_memory);
   if (own->device_memory != NULL) own->raw->memory_free(own->device_memory);
   if (own->event != NULL) own->raw->event_destroy(own->event);
@@ -102,3 +117,6 @@ static void end(void *memory) {
 
 const rdm__bench_design rdm__bench_driver_evaluation = {
     .name = "hand-written driver code", .state_bytes = sizeof(state), .begin = begin, .run = run, .end = end};
+
+const rdm__bench_design rdm__bench_driver_graph = {
+    .name = "driver graph", .state_bytes = sizeof(state), .begin = begin_graph, .run = run, .end = end};

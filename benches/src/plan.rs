@@ -121,9 +121,15 @@ const LAUNCH: &[Set] = &[
 const EVALUATIONS: &[Set] = &[Set {
     title: "arange * 2 + 1, read back and checked",
     length: 1,
-    ours: &[evaluation::NAME],
-    baselines: &["hand-written driver code"],
-    pairs: &[(evaluation::NAME, &["hand-written driver code"])],
+    ours: &[evaluation::NAME, "evaluation by a graph"],
+    baselines: &["hand-written driver code", "driver graph"],
+    pairs: &[
+        (evaluation::NAME, &["hand-written driver code"]),
+        (
+            "evaluation by a graph",
+            &["hand-written driver code", "driver graph"],
+        ),
+    ],
 }];
 
 impl Group {
