@@ -7,6 +7,7 @@
 
 mod c_design;
 mod check;
+mod disturbance;
 mod evaluation;
 mod first_use;
 mod measure;

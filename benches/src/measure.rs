@@ -5,6 +5,8 @@ use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::disturbance::{Span, is_disturbed, time_without_processor};
+
 /// Where a worker is.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
@@ -37,18 +39,42 @@ enum Gate {
 }
 
 struct Times {
-    start: Instant,
-    end: Instant,
+    span: Span,
     own: Option<Duration>,
 }
 
-/// Nanoseconds for one operation on each of `threads` threads.
+/// One run on all threads.
+pub(crate) struct Run {
+    /// For one operation on each thread.
+    pub(crate) ns: f64,
+    /// Whether other work on the machine kept the threads from running at once.
+    pub(crate) is_disturbed: bool,
+}
+
+/// A run that other work did not disturb, tried again for as long as `patience`; else the last one.
+pub(crate) fn run_undisturbed(
+    design: &dyn Design,
+    threads: u32,
+    device_index: i32,
+    iterations: u64,
+    patience: Duration,
+) -> Result<f64, String> {
+    let begin = Instant::now();
+    loop {
+        let run = run_once(design, threads, device_index, iterations)?;
+        if !run.is_disturbed || begin.elapsed() >= patience {
+            return Ok(run.ns);
+        }
+    }
+}
+
+/// Runs a design once on each of `threads` threads.
 pub(crate) fn run_once(
     design: &dyn Design,
     threads: u32,
     device_index: i32,
     iterations: u64,
-) -> Result<f64, String> {
+) -> Result<Run, String> {
     let gate = RwLock::new(Gate::GivenUp);
     let ready = AtomicU32::new(0);
     let all: Vec<Times> = thread::scope(|scope| {
@@ -68,11 +94,16 @@ pub(crate) fn run_once(
                     Gate::Open => iterations,
                     Gate::GivenUp => 0,
                 };
+                let waited_before = time_without_processor();
                 let start = Instant::now();
                 let own = worker.run(iterations);
                 let end = Instant::now();
+                let waited = time_without_processor()
+                    .zip(waited_before)
+                    .map_or(Duration::ZERO, |(after, before)| after - before);
                 worker.end()?;
-                Ok(Times { start, end, own })
+                let span = Span { start, end, waited };
+                Ok(Times { span, own })
             };
             let builder = thread::Builder::new().name(format!("bench-{thread}"));
             handles.push(builder.spawn_scoped(scope, body).map_err(|error| {
@@ -94,15 +125,19 @@ pub(crate) fn run_once(
             .collect::<Result<Vec<Times>, String>>()
     })
     .map_err(|error| format!("{}, {threads} threads: {error}", design.name()))?;
-    Ok(wall_time(&all).as_nanos() as f64 / iterations as f64)
+    let spans: Vec<Span> = all.iter().map(|times| times.span).collect();
+    Ok(Run {
+        ns: wall_time(&all).as_nanos() as f64 / iterations as f64,
+        is_disturbed: is_disturbed(&spans),
+    })
 }
 
 /// From the first thread's start to the last one's end; or the longest of their own times.
 fn wall_time(all: &[Times]) -> Duration {
     let own = all.iter().filter_map(|times| times.own).max();
     own.unwrap_or_else(|| {
-        let start = all.iter().map(|times| times.start).min();
-        let end = all.iter().map(|times| times.end).max();
+        let start = all.iter().map(|times| times.span.start).min();
+        let end = all.iter().map(|times| times.span.end).max();
         match (start, end) {
             (Some(start), Some(end)) => end - start,
             _ => Duration::ZERO,
@@ -121,7 +156,7 @@ pub(crate) fn calibrate(
     let target = target.as_nanos() as f64;
     let mut iterations = 16;
     loop {
-        let took = run_once(design, threads, device_index, iterations)? * iterations as f64;
+        let took = run_once(design, threads, device_index, iterations)?.ns * iterations as f64;
         let growth = target / took.max(1.0);
         if growth < 4.0 || iterations >= MOST {
             return Ok(((iterations as f64 * growth) as u64).clamp(1, MOST));
@@ -190,7 +225,7 @@ mod tests {
     #[test]
     fn an_operation_takes_the_wall_time_divided_by_the_iterations() {
         let design = fixed(100_000, false, None);
-        let ns = run_once(&design, 3, 0, 100).unwrap();
+        let ns = run_once(&design, 3, 0, 100).unwrap().ns;
         assert!((100_000.0..1_000_000.0).contains(&ns), "{ns}");
         // A warm-up and a run on each thread.
         let mut runs = design.runs.into_inner().unwrap();
@@ -201,13 +236,13 @@ mod tests {
     #[test]
     fn a_design_may_say_what_counts() {
         let design = fixed(7, true, None);
-        assert_eq!(run_once(&design, 2, 0, 1000), Ok(7.0));
+        assert_eq!(run_once(&design, 2, 0, 1000).map(|run| run.ns), Ok(7.0));
     }
 
     #[test]
     fn the_first_failure_is_told_with_the_design() {
         let design = fixed(1, true, Some(1));
-        let error = run_once(&design, 2, 0, 10).unwrap_err();
+        let error = run_once(&design, 2, 0, 10).map(|run| run.ns).unwrap_err();
         assert_eq!(error, "fixed, 2 threads: it broke");
     }
 

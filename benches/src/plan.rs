@@ -1,8 +1,11 @@
 //! What is measured beside what.
 
+use std::thread::available_parallelism;
+use std::time::Duration;
+
 use crate::c_design::c_design;
 use crate::evaluation::{self, Evaluation};
-use crate::measure::{Design, calibrate, run_once};
+use crate::measure::{Design, calibrate, run_undisturbed};
 use crate::report::{Chart, Report, Series};
 use crate::{Options, Progress, first_use, modules};
 
@@ -28,6 +31,9 @@ pub(crate) struct Set {
     title: &'static str,
     /// How many times as long as others a round is, where the wait at its end would else count for too much.
     length: u32,
+    /// How long a run is tried again that other work on the machine disturbs, where the threads fit on the processors. Not
+    /// at all where a driver has threads of its own, which disturb as they have to.
+    patience: Duration,
     ours: &'static [&'static str],
     baselines: &'static [&'static str],
     pairs: &'static [(&'static str, &'static [&'static str])],
@@ -36,6 +42,7 @@ pub(crate) struct Set {
 const LOOKUPS: &[Set] = &[Set {
     title: "Lookups",
     length: 1,
+    patience: Duration::from_millis(250),
     ours: &["device lookup", "device and encoder lookup"],
     baselines: &[
         "thread-local memory alone",
@@ -67,6 +74,7 @@ const EVENTS: &[Set] = &[
     Set {
         title: "Events, taken and given back",
         length: 1,
+        patience: Duration::ZERO,
         ours: &[
             "event create and release",
             "event create alone",
@@ -95,6 +103,7 @@ const EVENTS: &[Set] = &[
     Set {
         title: "Events, recorded",
         length: 1,
+        patience: Duration::ZERO,
         ours: &["event record"],
         baselines: &["driver record"],
         pairs: &[("event record", &["driver record"])],
@@ -105,6 +114,7 @@ const LAUNCH: &[Set] = &[
     Set {
         title: "Launch of an empty kernel, each thread on its own stream",
         length: 4,
+        patience: Duration::ZERO,
         ours: &["launch"],
         baselines: &["driver launch"],
         pairs: &[("launch", &["driver launch"])],
@@ -112,6 +122,7 @@ const LAUNCH: &[Set] = &[
     Set {
         title: "Making a device current",
         length: 1,
+        patience: Duration::ZERO,
         ours: &["make current"],
         baselines: &["driver set-device"],
         pairs: &[("make current", &["driver set-device"])],
@@ -121,6 +132,7 @@ const LAUNCH: &[Set] = &[
 const EVALUATIONS: &[Set] = &[Set {
     title: "arange * 2 + 1, read back and checked",
     length: 1,
+    patience: Duration::ZERO,
     ours: &[evaluation::NAME, "evaluation by a graph"],
     baselines: &["hand-written driver code", "driver graph"],
     pairs: &[
@@ -233,6 +245,8 @@ impl Set {
     ) -> Result<(), String> {
         let device = options.device_index;
         let round_time = options.round_time * self.length;
+        let fits = available_parallelism().is_ok_and(|count| threads as usize <= count.get());
+        let patience = if fits { self.patience } else { Duration::ZERO };
         let mut iterations = Vec::new();
         for series in &mut chart.series {
             let design = design(&series.name);
@@ -249,7 +263,13 @@ impl Set {
                     count - 1 - turn
                 };
                 let series = &mut chart.series[place];
-                let ns = run_once(design(&series.name), threads, device, iterations[place])?;
+                let ns = run_undisturbed(
+                    design(&series.name),
+                    threads,
+                    device,
+                    iterations[place],
+                    patience,
+                )?;
                 if let Some((_, rounds)) = series.points.last_mut() {
                     rounds.push(ns);
                 }
