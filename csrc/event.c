@@ -30,21 +30,32 @@ rdm_status rdm__event_check_recorded(rdm__event *event) {
   }
 }
 
-rdm_status rdm_event_create(rdm_device device_handle, uint32_t flags, rdm_event *out_event) {
+/* Not recorded, whatever it was used for before. */
+static void open_new(rdm__event *event, rdm_event *out_event) {
+  atomic_store_explicit(&event->state, RDM__EVENT_NEVER_RECORDED, memory_order_relaxed);
+  out_event->bits = rdm__handle_open(&rdm__events, &event->object);
+}
+
+/* Where the thread has none at hand, or the call is wrong. */
+static RDM__COLD rdm_status create_elsewhere(rdm_device device_handle, uint32_t flags, rdm_event *out_event) {
   if (out_event == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_event is null");
   if (flags >= RDM__EVENT_KINDS) {
     return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "flags is %#x; it is RDM_EVENT_DEFAULT (0) or RDM_EVENT_TIMING (1)",
                      flags);
   }
-  rdm__event *event = rdm__event_of_thread(device_handle, flags);
-  if (event == NULL) {
-    rdm__device *device = NULL;
-    rdm_status status = rdm__device_from_handle(device_handle, &device);
-    if (status == RDM_OK) status = rdm__event_pool_acquire(device, flags, &event);
-    if (status != RDM_OK) return status;
-  }
-  atomic_store_explicit(&event->state, RDM__EVENT_NEVER_RECORDED, memory_order_relaxed);
-  out_event->bits = rdm__handle_open(&rdm__events, &event->object);
+  rdm__event *event = NULL;
+  rdm__device *device = NULL;
+  rdm_status status = rdm__device_from_handle(device_handle, &device);
+  if (status == RDM_OK) status = rdm__event_pool_acquire(device, flags, &event);
+  if (status == RDM_OK) open_new(event, out_event);
+  return status;
+}
+
+rdm_status rdm_event_create(rdm_device device_handle, uint32_t flags, rdm_event *out_event) {
+  bool is_valid = out_event != NULL && flags < RDM__EVENT_KINDS;
+  rdm__event *event = is_valid ? rdm__event_of_thread(device_handle, flags) : NULL;
+  if (event == NULL) return create_elsewhere(device_handle, flags, out_event);
+  open_new(event, out_event);
   return RDM_OK;
 }
 

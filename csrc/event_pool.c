@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { POOL_BOUND = 1024, DESTROYED_AT_ONCE = 8, MAGAZINE_EVENTS = 16, MOVED_AT_ONCE = MAGAZINE_EVENTS / 2 };
+enum { POOL_BOUND = 1024, DESTROYED_AT_ONCE = 8, MAGAZINE_EVENTS = 30, MOVED_AT_ONCE = MAGAZINE_EVENTS / 2 };
 enum { MOST_TAKEN_ALONG = 7 };
 
 /* The one given back first goes out first, so that a slot's generations last, and events tend to be done when reused.
@@ -20,6 +20,9 @@ typedef struct ring {
   uint32_t taken_along;
   rdm__event *events[MAGAZINE_EVENTS];
 } ring;
+
+/* So that one of a magazine's rings is found by a shift. */
+_Static_assert(sizeof(ring) == 256, "a ring is of 256 bytes");
 
 /* What one thread holds of one device. */
 typedef struct magazine {
@@ -42,14 +45,15 @@ rdm__handle_table rdm__events = RDM__HANDLE_TABLE(RDM__HANDLE_EVENT, rdm__event,
 static rdm__event *pop(ring *ring) {
   if (ring->count == 0) return NULL;
   rdm__event *event = ring->events[ring->first];
-  ring->first = (ring->first + 1) % MAGAZINE_EVENTS;
+  ring->first = ring->first + 1 == MAGAZINE_EVENTS ? 0 : ring->first + 1;
   ring->count--;
   return event;
 }
 
 /* There is room. */
 static void push(ring *ring, rdm__event *event) {
-  ring->events[(ring->first + ring->count) % MAGAZINE_EVENTS] = event;
+  uint32_t place = ring->first + ring->count;
+  ring->events[place < MAGAZINE_EVENTS ? place : place - MAGAZINE_EVENTS] = event;
   ring->count++;
 }
 
@@ -60,7 +64,7 @@ static void note_surplus(rdm__device *device, uint32_t flags) {
 }
 
 /* Gives the first `count` events of the ring to the shared pool. */
-static void flush(rdm__device *device, uint32_t flags, ring *ring, uint32_t count) {
+static RDM__COLD void flush(rdm__device *device, uint32_t flags, ring *ring, uint32_t count) {
   rdm__pool *pool = &device->event_pools[flags];
   rdm__mutex_lock(&pool->lock);
   for (; count > 0 && ring->count > 0; count--) {
@@ -98,7 +102,7 @@ static magazine *make_magazine(rdm__device *device) {
 }
 
 /* The thread's magazine of a device that is not in front. Null where there is no memory for one. */
-static magazine *fetch_magazine(rdm__device *device) {
+static RDM__COLD magazine *fetch_magazine(rdm__device *device) {
   for (magazine **place = &magazines; *place != NULL; place = &(*place)->next) {
     magazine *found = *place;
     if (found->device != device) continue;
@@ -203,7 +207,8 @@ rdm__event *rdm__event_of_thread(rdm_device handle, uint32_t flags) {
   return pop(&front->rings[flags]);
 }
 
-void rdm__event_pool_release(rdm__event *event) {
+/* Where it does not simply go into the magazine in front. */
+static RDM__COLD void release_elsewhere(rdm__event *event) {
   if (rdm__device_has_faulted(event->device)) {
     event->native = NULL;
     rdm__handle_discard(&rdm__events, &event->object);
@@ -218,5 +223,16 @@ void rdm__event_pool_release(rdm__event *event) {
   }
   ring *ring = &of_thread->rings[event->flags];
   if (ring->count == MAGAZINE_EVENTS) flush(event->device, event->flags, ring, MOVED_AT_ONCE);
+  push(ring, event);
+}
+
+void rdm__event_pool_release(rdm__event *event) {
+  magazine *front = magazines;
+  ring *ring = front == NULL ? NULL : &front->rings[event->flags];
+  if (front == NULL || front->device != event->device || ring->count == MAGAZINE_EVENTS ||
+      atomic_load_explicit(&rdm__any_device_has_faulted, memory_order_acquire)) {
+    release_elsewhere(event);
+    return;
+  }
   push(ring, event);
 }

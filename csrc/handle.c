@@ -116,7 +116,7 @@ static const char *article(const char *noun) {
 }
 
 /* Says what is wrong with a handle. */
-static rdm_status refuse(const rdm__handle_table *table, uint64_t bits, rdm_status status) {
+static RDM__COLD rdm_status refuse(const rdm__handle_table *table, uint64_t bits, rdm_status status) {
   const char *noun = kind_names[table->kind];
   if (status == RDM_ERROR_NULL_HANDLE) return rdm__fail(status, "the %s handle is null", noun);
   unsigned long long value = bits;
@@ -188,18 +188,10 @@ bool rdm__object_close(rdm__handle_table *table, rdm__object *object) {
   return true;
 }
 
-rdm_status rdm__handle_close(rdm__handle_table *table, uint64_t bits) {
+/* Where others have the object pinned, or the handle is none. */
+static RDM__COLD rdm_status close_in_steps(rdm__handle_table *table, uint64_t bits) {
   rdm__object *object = NULL;
-  rdm_status status = object_of(table, bits, &object);
-  if (status != RDM_OK) return refuse(table, bits, status);
-  /* The object's own pin is the only one: nobody can look in between, so closing and retiring are one step. */
-  uint64_t word = (uint64_t)(uint32_t)bits << 32 | 1;
-  if (atomic_compare_exchange_strong_explicit(&object->word, &word, next_generation(word), memory_order_acq_rel,
-                                              memory_order_relaxed)) {
-    end(table, object);
-    return RDM_OK;
-  }
-  status = rdm__handle_pin(table, bits, &object);
+  rdm_status status = rdm__handle_pin(table, bits, &object);
   if (status != RDM_OK) return status;
   if (!rdm__object_close(table, object)) {
     status = rdm__fail(RDM_ERROR_STALE_HANDLE, "the %s handle %#llx was released by another thread",
@@ -207,6 +199,19 @@ rdm_status rdm__handle_close(rdm__handle_table *table, uint64_t bits) {
   }
   rdm__object_unpin(table, object);
   return status;
+}
+
+rdm_status rdm__handle_close(rdm__handle_table *table, uint64_t bits) {
+  rdm__object *object = NULL;
+  if (object_of(table, bits, &object) != RDM_OK) return close_in_steps(table, bits);
+  /* The object's own pin is the only one: nobody can look in between, so closing and retiring are one step. */
+  uint64_t word = (uint64_t)(uint32_t)bits << 32 | 1;
+  if (!atomic_compare_exchange_strong_explicit(&object->word, &word, next_generation(word), memory_order_acq_rel,
+                                               memory_order_relaxed)) {
+    return close_in_steps(table, bits);
+  }
+  end(table, object);
+  return RDM_OK;
 }
 
 bool rdm__object_is_closed(const rdm__object *object) {

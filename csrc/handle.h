@@ -36,6 +36,9 @@ typedef struct rdm__object {
 
 enum { RDM__CHUNK_SLOTS = 1024, RDM__CHUNK_COUNT = 4096, RDM__CACHE_LINE = 64 };
 
+/* For what is seldom called, so that its need of registers and of room is not paid for on the way past it. */
+#define RDM__COLD __attribute__((cold, noinline))
+
 /* Whole cache lines: threads that use different objects share none. */
 #define RDM__LINES(size) (((size) + RDM__CACHE_LINE - 1) / RDM__CACHE_LINE * RDM__CACHE_LINE)
 

@@ -95,7 +95,7 @@ static void threads_that_empty_and_fill_the_pool_at_once_lose_nothing(void) {
   set_up(1);
   test_run_threads(THREADS, use_many_events);
   uint64_t made = calls_count_objects().events;
-  CHECK_THAT(made <= THREADS * (EVENTS + 16), "%llu events for %d at a time", (unsigned long long)made,
+  CHECK_THAT(made <= THREADS * (EVENTS + 30), "%llu events for %d at a time", (unsigned long long)made,
              THREADS * EVENTS);
 }
 
