@@ -190,6 +190,31 @@ static void capture_nothing(rdm_encoder encoder) {
   CHECK_OK(rdm_graph_release(graph));
 }
 
+/* Many at a time, so that releases meet each other and what clears the list. */
+static void make_and_release_many(unsigned number) {
+  (void)number;
+  enum { MANY = 8 };
+  place at = make_place();
+  rdm_graph graphs[MANY];
+  for (int round = 0; round < 100 / TEST_SLOWDOWN; round++) {
+    for (int i = 0; i < MANY; i++) {
+      CHECK_OK(rdm_encoder_begin_capture(at.encoder));
+      CHECK_OK(rdm_encoder_end_capture(at.encoder, &graphs[i]));
+    }
+    for (int i = 0; i < MANY; i++) CHECK_OK(rdm_graph_release(graphs[i]));
+  }
+  CHECK_OK(rdm_stream_release(at.stream));
+}
+
+static void graphs_that_threads_release_at_once_are_all_destroyed(void) {
+  test_use_sim(1);
+  test_run_threads(THREADS, make_and_release_many);
+  place last = make_place();
+  /* Each end of a capture destroys some. */
+  for (int i = 0; i < THREADS; i++) capture_nothing(last.encoder);
+  CHECK_THAT(count_driver_graphs() == 1, "%llu graphs", (unsigned long long)count_driver_graphs());
+}
+
 static void a_released_graph_is_destroyed_once_it_is_idle(void) {
   test_use_sim(1);
   place at = make_place();
@@ -386,6 +411,8 @@ const test_case graph_tests[] = {
      .function = any_thread_may_begin_and_end_a_capture_and_submit_to_it},
     {.name = "a_graph_that_others_launch_may_be_released_at_any_moment",
      .function = a_graph_that_others_launch_may_be_released_at_any_moment},
+    {.name = "graphs_that_threads_release_at_once_are_all_destroyed",
+     .function = graphs_that_threads_release_at_once_are_all_destroyed},
     {.name = "a_released_graph_is_destroyed_once_it_is_idle",
      .function = a_released_graph_is_destroyed_once_it_is_idle},
     {.name = "a_graph_released_in_the_midst_of_its_launch_is_still_whole",
