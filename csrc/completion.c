@@ -209,14 +209,13 @@ static void finish_batch(rdm__completion_worker *worker, rdm__queue *queue, rdm_
  * device that is lost it may not answer.
  */
 static uint64_t look_at(rdm__queue *queue) {
-  rdm__device *device = queue->device;
   rdm__mutex_lock(&queue->lock);
   uint64_t committed = queue->completions.batches_committed;
   bool is_pending = queue->completions.first_pending != NULL;
   rdm__mutex_unlock(&queue->lock);
   if (!is_pending) return 0;
   const rdm_error before = *rdm__thread_error();
-  rdm_status status = rdm__poll(device, RDM__POLL_STREAM, queue->native, following);
+  rdm_status status = rdm__queue_poll(queue, following);
   if (status != RDM_OK) *rdm__thread_error() = before;
   return status == RDM_OK ? committed : 0;
 }

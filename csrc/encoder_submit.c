@@ -1,5 +1,6 @@
 /* What is done through an encoder: on its device, in the order of its lock, and with every failure kept for its stream.
  */
+#include "clock.h"
 #include "completion.h"
 #include "encoder.h"
 #include "event.h"
@@ -9,6 +10,8 @@
 #include "status.h"
 #include "stream.h"
 #include "visit.h"
+
+#include <sched.h>
 
 /* What a call through an encoder works on, between begin and end. */
 typedef struct submission {
@@ -255,19 +258,43 @@ rdm_status rdm_encoder_get_native_stream(rdm_encoder handle, void **out_native_s
 
 /* ---- Captures and graphs --------------------------------------------------------------------------------------- */
 
+static const uint64_t polls_last_ns = UINT64_C(1000000000);
+
+/* Until no thread asks the driver for the stream any more, which takes none of them long. */
+static rdm_status wait_for_polls(const rdm__queue *queue) {
+  uint64_t end_ns = rdm__now_ns() + polls_last_ns;
+  while (atomic_load(&queue->polls) > 0) {
+    rdm_status status = rdm__device_check(queue->device);
+    if (status == RDM_OK) status = rdm__runtime_check();
+    if (status != RDM_OK) return status;
+    if (rdm__now_ns() > end_ns) {
+      return rdm__fail(RDM_ERROR_TIMEOUT,
+                       "capturing stream %d: another thread has been asking the driver for it for 1 s",
+                       queue->stream_index);
+    }
+    sched_yield();
+  }
+  return RDM_OK;
+}
+
 /* With the queue's lock held, in a visit. */
 static rdm_status begin_capture(const submission *on) {
   rdm__queue *queue = on->queue;
-  if (queue->is_captured || rdm__stream_is_capturing(on->device, queue->native)) {
+  if (atomic_load(&queue->is_captured) || rdm__stream_is_capturing(on->device, queue->native)) {
     return rdm__fail(RDM_ERROR_CAPTURING, "stream %d of device %d is being captured already; end that capture first",
                      queue->stream_index, on->device->index);
   }
-  /* Relaxed: it holds up nobody else, and any thread may end it. */
-  int error = on->device->driver->stream_begin_capture(queue->native, RDM_HIP_CAPTURE_MODE_RELAXED);
-  queue->is_captured = error == RDM_HIP_SUCCESS;
-  if (error == RDM_HIP_SUCCESS) return RDM_OK;
-  return rdm__device_call_failed(on->device, RDM__CALL_stream_begin_capture, error, "capturing stream %d",
-                                 queue->stream_index);
+  atomic_store(&queue->is_captured, true);
+  rdm_status status = wait_for_polls(queue);
+  if (status == RDM_OK) {
+    /* Relaxed: it holds up nobody else, and any thread may end it. */
+    int error = on->device->driver->stream_begin_capture(queue->native, RDM_HIP_CAPTURE_MODE_RELAXED);
+    if (error == RDM_HIP_SUCCESS) return RDM_OK;
+    status = rdm__device_call_failed(on->device, RDM__CALL_stream_begin_capture, error, "capturing stream %d",
+                                     queue->stream_index);
+  }
+  atomic_store(&queue->is_captured, false);
+  return status;
 }
 
 rdm_status rdm_encoder_begin_capture(rdm_encoder handle) {
@@ -289,7 +316,7 @@ static rdm_status end_capture(const submission *on, rdm__graph *graph) {
   rdm__queue *queue = on->queue;
   void *captured = NULL;
   int error = driver->stream_end_capture(queue->native, &captured);
-  queue->is_captured = false;
+  atomic_store(&queue->is_captured, false);
   if (error != RDM_HIP_SUCCESS) {
     return rdm__device_call_failed(on->device, RDM__CALL_stream_end_capture, error,
                                    "ending the capture of stream %d, which is lost", queue->stream_index);
@@ -315,7 +342,7 @@ static rdm_status end_capture_of(rdm_encoder handle, rdm__graph *graph, rdm__dev
   rdm_status status = begin(handle, &on);
   if (status != RDM_OK) return status;
   *out_device = on.device;
-  if (!on.queue->is_captured) {
+  if (!atomic_load(&on.queue->is_captured)) {
     status = rdm__fail(RDM_ERROR_INVALID_ARGUMENT,
                        "stream %d of device %d is not being captured; rdm_encoder_begin_capture comes first",
                        on.queue->stream_index, on.device->index);

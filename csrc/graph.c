@@ -1,6 +1,5 @@
 #include "graph.h"
 
-#include "poll.h"
 #include "runtime.h"
 #include "status.h"
 #include "visit.h"
@@ -55,7 +54,7 @@ rdm_status rdm_graph_release(rdm_graph handle) {
 /* Some runtimes free what a graph that still runs reads, so the queue that it ran on has to be idle. One whose driver
  * stream other code has destroyed runs nothing any more. */
 static bool is_idle(rdm__queue *queue) {
-  rdm_status status = rdm__poll(queue->device, RDM__POLL_STREAM, queue->native, "ending released graphs");
+  rdm_status status = rdm__queue_poll(queue, "ending released graphs");
   return status != RDM_NOT_READY && rdm__device_check(queue->device) == RDM_OK && rdm__runtime_check() == RDM_OK;
 }
 

@@ -53,21 +53,30 @@ static bool is_gone(const rdm__device *device) {
          strcmp(error->call, device->driver->call_name(RDM__CALL_stream_query)) == 0;
 }
 
+rdm_status rdm__queue_poll(rdm__queue *queue, const char *doing) {
+  atomic_fetch_add(&queue->polls, 1);
+  rdm_status status = RDM_NOT_READY;
+  if (!atomic_load(&queue->is_captured)) status = rdm__poll(queue->device, RDM__POLL_STREAM, queue->native, doing);
+  atomic_fetch_sub(&queue->polls, 1);
+  return status;
+}
+
 /* A stream that ended in the midst of its capture: what was captured is lost, and its queue is of use again. */
 static rdm_status end_left_capture(rdm__queue *queue) {
   rdm__device *device = queue->device;
   rdm__capture_guard guard;
   rdm_status status = RDM_OK;
   rdm__mutex_lock(&queue->lock);
-  if (queue->is_captured) status = rdm__visit_begin(device, &guard);
-  if (queue->is_captured && status == RDM_OK) {
+  bool is_captured = atomic_load(&queue->is_captured);
+  if (is_captured) status = rdm__visit_begin(device, &guard);
+  if (is_captured && status == RDM_OK) {
     void *graph = NULL;
     int error = device->driver->stream_end_capture(queue->native, &graph);
     if (error != RDM_HIP_SUCCESS) {
       rdm__device_note_failure(device, RDM__CALL_stream_end_capture, error, "taking over an idle stream");
     }
     if (graph != NULL) (void)device->driver->graph_destroy(graph);
-    queue->is_captured = false;
+    atomic_store(&queue->is_captured, false);
     rdm__visit_end(device, &guard);
   }
   rdm__mutex_unlock(&queue->lock);
@@ -96,7 +105,7 @@ static rdm_status choose(rdm__device *device, rdm__queue **out_queue) {
     if (candidate == NULL) break;
     status = end_left_capture(candidate);
     if (status == RDM_OK) {
-      status = rdm__poll(device, RDM__POLL_STREAM, candidate->native, "taking over an idle stream");
+      status = rdm__queue_poll(candidate, "taking over an idle stream");
     }
     if (status == RDM_OK && !has_pending_batches(candidate)) {
       chosen = candidate;

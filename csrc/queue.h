@@ -39,12 +39,19 @@ struct rdm__queue {
   /* Guarded by the lock, which is held while the driver is called to submit. */
   rdm__completions completions;
   int32_t stream_index;
-  /* By rdm_encoder_begin_capture, and not ended yet. */
-  bool is_captured;
+  /* By rdm_encoder_begin_capture, and not ended yet. Written with the lock held. */
+  atomic_bool is_captured;
+  /* How many threads ask the driver whether the stream is done, which they do without the lock. To ask it of a stream
+   * that is captured would cost the capture: so a thread counts itself and looks at is_captured, while who captures
+   * sets that first and waits for those who are counted. Both in sequentially consistent order. */
+  atomic_uint polls;
 };
 
 /* A queue that no stream uses, with a driver stream made for it where none waits in the pool. */
 rdm_status rdm__queue_acquire(rdm__device *device, int32_t stream_index, rdm__queue **out_queue);
+
+/* Whether all that was submitted is done: as rdm__poll of its driver stream, and not-ready while it is captured. */
+rdm_status rdm__queue_poll(rdm__queue *queue, const char *doing);
 
 /* Gives back the queue of a stream that has ended, with what is pending on it. */
 void rdm__queue_retire(rdm__queue *queue);

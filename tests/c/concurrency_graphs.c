@@ -1,4 +1,5 @@
 /* Graphs: captured by any thread, launched by one or many, ended at any moment. */
+#include "calls.h"
 #include "concurrency.h"
 #include "work.h"
 
@@ -141,6 +142,14 @@ static void any_thread_may_begin_and_end_a_capture_and_submit_to_it(void) {
   CHECK(shared.buffers.host[0] == (1 << THREADS) - 1);
 }
 
+static atomic_uint handlers_run;
+
+static void note_run(rdm_status status, void *user_data) {
+  (void)user_data;
+  CHECK_OK(status);
+  handlers_run++;
+}
+
 static _Atomic uint64_t published;
 static atomic_bool stop;
 
@@ -179,6 +188,44 @@ static void a_graph_that_others_launch_may_be_released_at_any_moment(void) {
   test_run_threads(4, launch_published);
   test_join_thread(maker);
   CHECK_OK(rdm_stream_synchronize(shared.stream, RDM_WAIT_FOREVER));
+}
+
+/* The library's own thread looks at a stream whose handlers wait; to be asked then would cost the capture. */
+static void a_capture_waits_for_who_asks_for_its_stream(void) {
+  test_use_sim(1);
+  place at = make_place();
+  rdm_graph graph;
+  CHECK_OK(rdm_sim_hold(0, 1));
+  CHECK_OK(work_submit(at.encoder, &at.kernels, &at.buffers));
+  CHECK_OK(rdm_encoder_add_completion_handler(at.encoder, note_run, NULL));
+  CHECK_OK(rdm_encoder_commit(at.encoder));
+  CHECK_OK(rdm_sim_inject("hipStreamQuery", 1, 1, 0, 300 * TEST_MILLISECOND));
+  calls_wait_until_inside("hipStreamQuery", 10 * TEST_SECOND);
+  CHECK_OK(rdm_encoder_begin_capture(at.encoder));
+  CHECK_OK(work_submit(at.encoder, &at.kernels, &at.buffers));
+  /* Several looks of that thread, and as long as that call stands still. */
+  test_sleep_ns(500 * TEST_MILLISECOND);
+  CHECK_OK(rdm_encoder_end_capture(at.encoder, &graph));
+  CHECK_OK(rdm_sim_hold(0, 0));
+  launch_and_check(&at, graph);
+  CHECK(handlers_run == 1);
+}
+
+static void a_poll_that_does_not_come_back_holds_a_capture_up_for_a_second(void) {
+  test_use_sim(1);
+  place at = make_place();
+  CHECK_OK(rdm_sim_hold(0, 1));
+  CHECK_OK(work_submit(at.encoder, &at.kernels, &at.buffers));
+  CHECK_OK(rdm_encoder_add_completion_handler(at.encoder, note_run, NULL));
+  CHECK_OK(rdm_encoder_commit(at.encoder));
+  CHECK_OK(rdm_sim_inject("hipStreamQuery", 1, 1, 0, 3 * TEST_SECOND));
+  calls_wait_until_inside("hipStreamQuery", 10 * TEST_SECOND);
+  uint64_t start = test_now_ns();
+  CHECK_STATUS(rdm_encoder_begin_capture(at.encoder), RDM_ERROR_TIMEOUT);
+  CHECK(test_now_ns() - start < 2 * TEST_SECOND);
+  CHECK_OK(rdm_sim_hold(0, 0));
+  CHECK_OK(rdm_stream_synchronize(at.stream, RDM_WAIT_FOREVER));
+  CHECK(handlers_run == 1);
 }
 
 /* ---- Ends -------------------------------------------------------------------------------------------------------- */
@@ -411,6 +458,9 @@ const test_case graph_tests[] = {
      .function = any_thread_may_begin_and_end_a_capture_and_submit_to_it},
     {.name = "a_graph_that_others_launch_may_be_released_at_any_moment",
      .function = a_graph_that_others_launch_may_be_released_at_any_moment},
+    {.name = "a_capture_waits_for_who_asks_for_its_stream", .function = a_capture_waits_for_who_asks_for_its_stream},
+    {.name = "a_poll_that_does_not_come_back_holds_a_capture_up_for_a_second",
+     .function = a_poll_that_does_not_come_back_holds_a_capture_up_for_a_second},
     {.name = "graphs_that_threads_release_at_once_are_all_destroyed",
      .function = graphs_that_threads_release_at_once_are_all_destroyed},
     {.name = "a_released_graph_is_destroyed_once_it_is_idle",
