@@ -89,7 +89,7 @@ counters! {
     Total driver_streams,
     /// Kernel launches that the driver took.
     Total launches,
-    /// Kernel launches that the driver refused.
+    /// Kernel launches that the driver refused, of graphs too.
     Total launches_refused,
     /// Copies that the driver took.
     Total copies,
@@ -97,6 +97,13 @@ counters! {
     Total copied_bytes,
     /// Fills that the driver took.
     Total fills,
+    /// Graphs captured. What a stream is given while it is captured counts once, then, and not with
+    /// each launch of the graph.
+    Total graphs_created,
+    /// Graphs that exist now.
+    Now graphs_alive,
+    /// Launches of graphs that the driver took.
+    Total graph_launches,
     /// Batches of completion handlers that were committed.
     Total batches_committed,
     /// Batches whose handlers have yet to run to their end, now.

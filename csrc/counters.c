@@ -8,6 +8,7 @@
 #include "device_map.h"
 #include "encoder.h"
 #include "event_pool.h"
+#include "graph.h"
 #include "module.h"
 #include "queue.h"
 #include "runtime.h"
@@ -24,6 +25,7 @@ static void add_queue(const rdm__queue *queue, rdm_counters *counters) {
   counters->copies += rdm__counted_alone(&queue->counts.copies);
   counters->copied_bytes += rdm__counted_alone(&queue->counts.copied_bytes);
   counters->fills += rdm__counted_alone(&queue->counts.fills);
+  counters->graph_launches += rdm__counted_alone(&queue->counts.graph_launches);
   counters->event_records += rdm__counted_alone(&queue->counts.event_records);
   counters->event_waits += rdm__counted_alone(&queue->counts.event_waits);
   counters->batches_committed += committed;
@@ -57,6 +59,9 @@ static void count_objects(rdm_counters *counters) {
   rdm__streams_count(&totals);
   counters->streams_created = totals.created;
   counters->streams_alive = totals.created - totals.ended;
+  rdm__graphs_count(&totals);
+  counters->graphs_created = totals.created;
+  counters->graphs_alive = totals.created - totals.ended;
   rdm__modules_count(&totals);
   counters->modules_loaded = totals.created;
   uint64_t driver_events_ended = rdm__counted(RDM__COUNT_DRIVER_EVENTS_ENDED);

@@ -365,7 +365,11 @@ static rdm_status launch_graph(const submission *on, const rdm__graph *graph) {
                      on->queue->stream_index, on->device->index);
   }
   int error = on->device->driver->graph_launch(graph->native, on->queue->native);
-  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  if (error == RDM_HIP_SUCCESS) {
+    rdm__count_alone(&on->queue->counts.graph_launches, 1);
+    return RDM_OK;
+  }
+  rdm__count(RDM__COUNT_LAUNCHES_REFUSED, 1);
   return rdm__device_call_failed(on->device, RDM__CALL_graph_launch, error, "launching a graph on stream %d",
                                  on->queue->stream_index);
 }

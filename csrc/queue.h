@@ -37,6 +37,7 @@ typedef struct rdm__queue_counts {
   _Atomic uint64_t copies;
   _Atomic uint64_t copied_bytes;
   _Atomic uint64_t fills;
+  _Atomic uint64_t graph_launches;
   _Atomic uint64_t event_records;
   _Atomic uint64_t event_waits;
   _Atomic uint64_t batches;

@@ -127,6 +127,7 @@ fn entries_are_the_fields() {
         [
             "encoders_alive",
             "streams_alive",
+            "graphs_alive",
             "batches_pending",
             "events_alive",
             "events_pooled",

@@ -1226,7 +1226,13 @@ pub struct rdm_counters {
     pub copies: u64,
     pub copied_bytes: u64,
     pub fills: u64,
-    /// Launches that the driver refused.
+    /** Graphs captured (rdm_encoder_end_capture), and how often the driver took one to launch. What is submitted to a
+ stream while it is captured counts once, then, and not with each launch of the graph.*/
+    pub graphs_created: u64,
+    /// Now.
+    pub graphs_alive: u64,
+    pub graph_launches: u64,
+    /// Launches that the driver refused, of graphs too.
     pub launches_refused: u64,
     /// Batches of completion handlers that were committed.
     pub batches_committed: u64,
@@ -1285,7 +1291,7 @@ pub struct rdm_counters {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of rdm_counters"][::core::mem::size_of::<rdm_counters>() - 392usize];
+    ["Size of rdm_counters"][::core::mem::size_of::<rdm_counters>() - 416usize];
     ["Alignment of rdm_counters"][::core::mem::align_of::<rdm_counters>() - 8usize];
     [
         "Offset of field: rdm_counters::struct_size",
@@ -1339,104 +1345,113 @@ const _: () = {
         "Offset of field: rdm_counters::fills",
     ][::core::mem::offset_of!(rdm_counters, fills) - 120usize];
     [
+        "Offset of field: rdm_counters::graphs_created",
+    ][::core::mem::offset_of!(rdm_counters, graphs_created) - 128usize];
+    [
+        "Offset of field: rdm_counters::graphs_alive",
+    ][::core::mem::offset_of!(rdm_counters, graphs_alive) - 136usize];
+    [
+        "Offset of field: rdm_counters::graph_launches",
+    ][::core::mem::offset_of!(rdm_counters, graph_launches) - 144usize];
+    [
         "Offset of field: rdm_counters::launches_refused",
-    ][::core::mem::offset_of!(rdm_counters, launches_refused) - 128usize];
+    ][::core::mem::offset_of!(rdm_counters, launches_refused) - 152usize];
     [
         "Offset of field: rdm_counters::batches_committed",
-    ][::core::mem::offset_of!(rdm_counters, batches_committed) - 136usize];
+    ][::core::mem::offset_of!(rdm_counters, batches_committed) - 160usize];
     [
         "Offset of field: rdm_counters::batches_pending",
-    ][::core::mem::offset_of!(rdm_counters, batches_pending) - 144usize];
+    ][::core::mem::offset_of!(rdm_counters, batches_pending) - 168usize];
     [
         "Offset of field: rdm_counters::events_created",
-    ][::core::mem::offset_of!(rdm_counters, events_created) - 152usize];
+    ][::core::mem::offset_of!(rdm_counters, events_created) - 176usize];
     [
         "Offset of field: rdm_counters::events_released",
-    ][::core::mem::offset_of!(rdm_counters, events_released) - 160usize];
+    ][::core::mem::offset_of!(rdm_counters, events_released) - 184usize];
     [
         "Offset of field: rdm_counters::events_alive",
-    ][::core::mem::offset_of!(rdm_counters, events_alive) - 168usize];
+    ][::core::mem::offset_of!(rdm_counters, events_alive) - 192usize];
     [
         "Offset of field: rdm_counters::events_pooled",
-    ][::core::mem::offset_of!(rdm_counters, events_pooled) - 176usize];
+    ][::core::mem::offset_of!(rdm_counters, events_pooled) - 200usize];
     [
         "Offset of field: rdm_counters::driver_events",
-    ][::core::mem::offset_of!(rdm_counters, driver_events) - 184usize];
+    ][::core::mem::offset_of!(rdm_counters, driver_events) - 208usize];
     [
         "Offset of field: rdm_counters::event_pool_visits",
-    ][::core::mem::offset_of!(rdm_counters, event_pool_visits) - 192usize];
+    ][::core::mem::offset_of!(rdm_counters, event_pool_visits) - 216usize];
     [
         "Offset of field: rdm_counters::event_records",
-    ][::core::mem::offset_of!(rdm_counters, event_records) - 200usize];
+    ][::core::mem::offset_of!(rdm_counters, event_records) - 224usize];
     [
         "Offset of field: rdm_counters::event_waits",
-    ][::core::mem::offset_of!(rdm_counters, event_waits) - 208usize];
+    ][::core::mem::offset_of!(rdm_counters, event_waits) - 232usize];
     [
         "Offset of field: rdm_counters::waits",
-    ][::core::mem::offset_of!(rdm_counters, waits) - 216usize];
+    ][::core::mem::offset_of!(rdm_counters, waits) - 240usize];
     [
         "Offset of field: rdm_counters::waits_running",
-    ][::core::mem::offset_of!(rdm_counters, waits_running) - 224usize];
+    ][::core::mem::offset_of!(rdm_counters, waits_running) - 248usize];
     [
         "Offset of field: rdm_counters::wait_time_ns",
-    ][::core::mem::offset_of!(rdm_counters, wait_time_ns) - 232usize];
+    ][::core::mem::offset_of!(rdm_counters, wait_time_ns) - 256usize];
     [
         "Offset of field: rdm_counters::wait_timeouts",
-    ][::core::mem::offset_of!(rdm_counters, wait_timeouts) - 240usize];
+    ][::core::mem::offset_of!(rdm_counters, wait_timeouts) - 264usize];
     [
         "Offset of field: rdm_counters::wait_watchdogs",
-    ][::core::mem::offset_of!(rdm_counters, wait_watchdogs) - 248usize];
+    ][::core::mem::offset_of!(rdm_counters, wait_watchdogs) - 272usize];
     [
         "Offset of field: rdm_counters::modules_loaded",
-    ][::core::mem::offset_of!(rdm_counters, modules_loaded) - 256usize];
+    ][::core::mem::offset_of!(rdm_counters, modules_loaded) - 280usize];
     [
         "Offset of field: rdm_counters::module_lookups",
-    ][::core::mem::offset_of!(rdm_counters, module_lookups) - 264usize];
+    ][::core::mem::offset_of!(rdm_counters, module_lookups) - 288usize];
     [
         "Offset of field: rdm_counters::module_hits",
-    ][::core::mem::offset_of!(rdm_counters, module_hits) - 272usize];
+    ][::core::mem::offset_of!(rdm_counters, module_hits) - 296usize];
     [
         "Offset of field: rdm_counters::compiles",
-    ][::core::mem::offset_of!(rdm_counters, compiles) - 280usize];
+    ][::core::mem::offset_of!(rdm_counters, compiles) - 304usize];
     [
         "Offset of field: rdm_counters::compile_failures",
-    ][::core::mem::offset_of!(rdm_counters, compile_failures) - 288usize];
+    ][::core::mem::offset_of!(rdm_counters, compile_failures) - 312usize];
     [
         "Offset of field: rdm_counters::compiles_running",
-    ][::core::mem::offset_of!(rdm_counters, compiles_running) - 296usize];
+    ][::core::mem::offset_of!(rdm_counters, compiles_running) - 320usize];
     [
         "Offset of field: rdm_counters::compile_time_ns",
-    ][::core::mem::offset_of!(rdm_counters, compile_time_ns) - 304usize];
+    ][::core::mem::offset_of!(rdm_counters, compile_time_ns) - 328usize];
     [
         "Offset of field: rdm_counters::disk_cache_hits",
-    ][::core::mem::offset_of!(rdm_counters, disk_cache_hits) - 312usize];
+    ][::core::mem::offset_of!(rdm_counters, disk_cache_hits) - 336usize];
     [
         "Offset of field: rdm_counters::disk_cache_misses",
-    ][::core::mem::offset_of!(rdm_counters, disk_cache_misses) - 320usize];
+    ][::core::mem::offset_of!(rdm_counters, disk_cache_misses) - 344usize];
     [
         "Offset of field: rdm_counters::device_allocations",
-    ][::core::mem::offset_of!(rdm_counters, device_allocations) - 328usize];
+    ][::core::mem::offset_of!(rdm_counters, device_allocations) - 352usize];
     [
         "Offset of field: rdm_counters::device_frees",
-    ][::core::mem::offset_of!(rdm_counters, device_frees) - 336usize];
+    ][::core::mem::offset_of!(rdm_counters, device_frees) - 360usize];
     [
         "Offset of field: rdm_counters::host_allocations",
-    ][::core::mem::offset_of!(rdm_counters, host_allocations) - 344usize];
+    ][::core::mem::offset_of!(rdm_counters, host_allocations) - 368usize];
     [
         "Offset of field: rdm_counters::host_frees",
-    ][::core::mem::offset_of!(rdm_counters, host_frees) - 352usize];
+    ][::core::mem::offset_of!(rdm_counters, host_frees) - 376usize];
     [
         "Offset of field: rdm_counters::driver_errors",
-    ][::core::mem::offset_of!(rdm_counters, driver_errors) - 360usize];
+    ][::core::mem::offset_of!(rdm_counters, driver_errors) - 384usize];
     [
         "Offset of field: rdm_counters::stream_errors",
-    ][::core::mem::offset_of!(rdm_counters, stream_errors) - 368usize];
+    ][::core::mem::offset_of!(rdm_counters, stream_errors) - 392usize];
     [
         "Offset of field: rdm_counters::log_errors",
-    ][::core::mem::offset_of!(rdm_counters, log_errors) - 376usize];
+    ][::core::mem::offset_of!(rdm_counters, log_errors) - 400usize];
     [
         "Offset of field: rdm_counters::log_warnings",
-    ][::core::mem::offset_of!(rdm_counters, log_warnings) - 384usize];
+    ][::core::mem::offset_of!(rdm_counters, log_warnings) - 408usize];
 };
 unsafe extern "C" {
     /** Adds up the counters of all threads, those that have ended too. Loads no driver, makes no driver call, and takes no

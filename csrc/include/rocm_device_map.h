@@ -766,7 +766,13 @@ typedef struct rdm_counters {
   uint64_t copies;
   uint64_t copied_bytes;
   uint64_t fills;
-  /* Launches that the driver refused. */
+  /* Graphs captured (rdm_encoder_end_capture), and how often the driver took one to launch. What is submitted to a
+   * stream while it is captured counts once, then, and not with each launch of the graph. */
+  uint64_t graphs_created;
+  /* Now. */
+  uint64_t graphs_alive;
+  uint64_t graph_launches;
+  /* Launches that the driver refused, of graphs too. */
   uint64_t launches_refused;
   /* Batches of completion handlers that were committed. */
   uint64_t batches_committed;

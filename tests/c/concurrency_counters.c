@@ -173,6 +173,37 @@ static void work_is_counted(void) {
   CHECK_COUNT(counters, host_frees, 1);
 }
 
+static void graphs_are_counted(void) {
+  test_use_sim(1);
+  rdm_device device;
+  rdm_stream stream;
+  rdm_encoder encoder;
+  rdm_graph graph;
+  void *memory;
+  CHECK_OK(rdm_device_get(0, &device));
+  CHECK_OK(rdm_memory_allocate(device, 64, &memory));
+  CHECK_OK(rdm_stream_create(0, &stream));
+  CHECK_OK(rdm_encoder_get(stream, &encoder));
+  CHECK_OK(rdm_encoder_begin_capture(encoder));
+  for (int i = 0; i < 3; i++) CHECK_OK(rdm_encoder_fill(encoder, memory, 1, 64));
+  CHECK_OK(rdm_encoder_end_capture(encoder, &graph));
+  for (int i = 0; i < 5; i++) CHECK_OK(rdm_encoder_launch_graph(encoder, graph));
+  rdm_counters counters = read_counters();
+  CHECK_COUNT(counters, fills, 3);
+  CHECK_COUNT(counters, graphs_created, 1);
+  CHECK_COUNT(counters, graphs_alive, 1);
+  CHECK_COUNT(counters, graph_launches, 5);
+  CHECK_OK(rdm_sim_inject("hipGraphLaunch", 1, 1, 1, 0));
+  CHECK_STATUS(rdm_encoder_launch_graph(encoder, graph), RDM_ERROR_DRIVER);
+  CHECK_OK(rdm_graph_release(graph));
+  counters = read_counters();
+  CHECK_COUNT(counters, graphs_created, 1);
+  CHECK_COUNT(counters, graphs_alive, 0);
+  CHECK_COUNT(counters, graph_launches, 5);
+  CHECK_COUNT(counters, launches_refused, 1);
+  CHECK_COUNT(counters, launches, 0);
+}
+
 static rdm_event held_event;
 
 static void *wait_for_event(void *argument) {
@@ -318,9 +349,10 @@ enum { THREADS = 8, WAVES = 6, ROUNDS = 400 / TEST_SLOWDOWN, DEVICES = 2 };
 /* Those that go up and down. */
 static bool is_of_now(size_t offset) {
   return offset == offsetof(rdm_counters, encoders_alive) || offset == offsetof(rdm_counters, streams_alive) ||
-         offset == offsetof(rdm_counters, batches_pending) || offset == offsetof(rdm_counters, events_alive) ||
-         offset == offsetof(rdm_counters, events_pooled) || offset == offsetof(rdm_counters, driver_events) ||
-         offset == offsetof(rdm_counters, waits_running) || offset == offsetof(rdm_counters, compiles_running);
+         offset == offsetof(rdm_counters, graphs_alive) || offset == offsetof(rdm_counters, batches_pending) ||
+         offset == offsetof(rdm_counters, events_alive) || offset == offsetof(rdm_counters, events_pooled) ||
+         offset == offsetof(rdm_counters, driver_events) || offset == offsetof(rdm_counters, waits_running) ||
+         offset == offsetof(rdm_counters, compiles_running);
 }
 
 /* None of what only grows has become less. */
@@ -555,6 +587,7 @@ const test_case counter_tests[] = {
     {.name = "lookups_are_counted", .function = lookups_are_counted},
     {.name = "events_are_counted", .function = events_are_counted},
     {.name = "work_is_counted", .function = work_is_counted},
+    {.name = "graphs_are_counted", .function = graphs_are_counted},
     {.name = "waits_are_counted", .function = waits_are_counted},
     {.name = "failures_are_counted", .function = failures_are_counted},
     {.name = "a_thread_that_stands_still_in_the_driver_holds_no_reader_up",
