@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{Result, check, field_text};
+use crate::span::span;
 use crate::sys;
 use crate::timeout_ns;
 
@@ -133,6 +134,7 @@ impl Device {
     ///
     /// As [`Stream::synchronize`](crate::Stream::synchronize).
     pub fn synchronize(&self, timeout: Option<Duration>) -> Result<()> {
+        span!("device_synchronize");
         // SAFETY: the function takes any handle.
         check(unsafe { sys::rdm_device_synchronize(self.raw, timeout_ns(timeout)) })
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::device::Device;
 use crate::error::{Result, check};
+use crate::span::span;
 use crate::{sys, timeout_ns};
 
 /// An event of one device, from the process's pool; dropping it gives it back.
@@ -81,6 +82,7 @@ impl Event {
     /// [`Status::NotRecorded`](crate::Status::NotRecorded) for an event that was never recorded, and
     /// those of [`Stream::synchronize`](crate::Stream::synchronize).
     pub fn wait(&self, timeout: Option<Duration>) -> Result<()> {
+        span!("event_wait");
         // SAFETY: the function takes any handle.
         check(unsafe { sys::rdm_event_wait(self.raw, timeout_ns(timeout)) })
     }

@@ -10,6 +10,7 @@
 //!   Each lends its raw handle, for use with [`sys`] or from C.
 //! - [`probe`]: the smallest lazily evaluated array, to see that a GPU computes what it should.
 //! - [`cache`]: the cache of compiled kernels on disk.
+//! - [`counters()`], [`set_log_handler`]: what the process has done and is doing.
 //! - [`diagnosis`]: what is there and what was tried, for a program that says what is wrong.
 //! - [`sim`]: the controls of the simulated driver, for tests.
 //!
@@ -53,6 +54,7 @@ struct Readme;
 
 pub mod cache;
 mod callback;
+mod counters;
 mod device;
 pub mod diagnosis;
 mod driver_choice;
@@ -67,19 +69,23 @@ mod module;
 pub mod probe;
 mod runtime;
 pub mod sim;
+mod span;
 mod stream;
 pub mod streams;
 pub mod sys;
 
 use std::time::Duration;
 
+pub use counters::{CounterEntry, CounterKind, Counters, counters};
 pub use device::{Device, DeviceInfo};
 pub use driver_choice::{DriverChoice, choose_driver};
 pub use encoder::{CopyKind, Encoder, KernelArgument, KernelParameter, LaunchConfig};
 pub use error::{Error, Result, Status};
 pub use event::Event;
 pub use graph::Graph;
-pub use log::{LogLevel, reset_log_handler, set_log_handler};
+#[cfg(feature = "tracing")]
+pub use log::forward_log_to_tracing;
+pub use log::{LogLevel, default_log_level, reset_log_handler, set_log_handler};
 pub use memory::{DeviceMemory, HostMemory};
 pub use module::{Kernel, Module, ModuleSource};
 pub use runtime::{Config, DriverInfo, configure, driver_info, probe_driver, version};

@@ -69,6 +69,44 @@ pub fn set_log_handler(
     })
 }
 
+/// The level that `RDM_LOG_LEVEL` names (`error`, `warning`, `info` or `debug`), else
+/// [`Info`](LogLevel::Info). It is what standard error gets until a handler is set; a program's own
+/// handler may go by it too.
+///
+/// ```
+/// use rocm_device_map::{default_log_level, set_log_handler};
+///
+/// set_log_handler(default_log_level(), |level, line| println!("{level:?}: {line}"))?;
+/// # Ok::<(), rocm_device_map::Error>(())
+/// ```
+pub fn default_log_level() -> LogLevel {
+    // SAFETY: the function takes nothing and can not fail.
+    LogLevel::from_raw(unsafe { sys::rdm_default_log_level() })
+}
+
+/// Sends every log line to `tracing`, as an event with the target `rocm_device_map`, in place of
+/// standard error. Which of them are kept, and where they go, is then the subscriber's to say.
+///
+/// Lines of the level [`Debug`](LogLevel::Debug) are sent too, and put into words before the
+/// subscriber is asked; there are none on paths that are taken for each kernel. A subscriber must not
+/// call this library. Each call leaves a few bytes in memory for the life of the process, so once is
+/// enough.
+///
+/// ```
+/// rocm_device_map::forward_log_to_tracing()?;
+/// # Ok::<(), rocm_device_map::Error>(())
+/// ```
+#[cfg(feature = "tracing")]
+pub fn forward_log_to_tracing() -> Result<()> {
+    const TARGET: &str = "rocm_device_map";
+    set_log_handler(LogLevel::Debug, |level, line| match level {
+        LogLevel::Error => tracing::error!(target: TARGET, "{line}"),
+        LogLevel::Warning => tracing::warn!(target: TARGET, "{line}"),
+        LogLevel::Info => tracing::info!(target: TARGET, "{line}"),
+        LogLevel::Debug => tracing::debug!(target: TARGET, "{line}"),
+    })
+}
+
 /// Sends log lines of `max_level` and more severe to standard error, as at the start.
 pub fn reset_log_handler(max_level: LogLevel) -> Result<()> {
     // SAFETY: a null handler takes no user data.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::encoder::Encoder;
 use crate::error::{Error, Result, Status, check, empty_error};
 use crate::runtime::c_text;
+use crate::span::span;
 use crate::{sys, timeout_ns};
 
 /// An ordered queue of GPU work: a (device, stream index) pair.
@@ -202,6 +203,7 @@ impl Stream {
     /// [`Status::Timeout`], [`Status::Watchdog`], [`Status::DeviceFault`], [`Status::InCallback`];
     /// and where the stream has a recorded error that nobody has taken, that error.
     pub fn synchronize(&self, timeout: Option<Duration>) -> Result<()> {
+        span!("stream_synchronize", device = self.0.device_index);
         // SAFETY: the function takes any handle.
         check(unsafe { sys::rdm_stream_synchronize(self.as_raw()?, timeout_ns(timeout)) })
     }

@@ -2,12 +2,14 @@
 
 #include "build_cache.h"
 #include "cache_key.h"
+#include "clock.h"
+#include "count.h"
 #include "disk_cache.h"
+#include "log.h"
 #include "runtime.h"
 #include "status.h"
 #include "wait.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +20,6 @@ enum { LOG_TAIL_BYTES = 1400, MOST_ARCHITECTURE_BYTES = 255 };
 static rdm__build_cache codes = RDM__BUILD_CACHE_INIT;
 static rdm__build_cache codes_made_anew = RDM__BUILD_CACHE_INIT;
 static rdm__mutex compiler_lock = RDM__MUTEX_INIT(RDM__RANK_COMPILER);
-static _Atomic uint64_t compile_count;
-static _Atomic uint64_t disk_hit_count;
 
 typedef struct compile_request {
   const rdm__driver *driver;
@@ -107,16 +107,14 @@ static rdm_status compile_program(const rdm__driver *driver, void *program, cons
   return fetch_code(driver, program, source->name, code);
 }
 
-/* With the compiler entered. */
-static rdm_status compile_now(const compile_request *request, const rdm_module_source *source,
-                              const char *const *options, rdm__code *code) {
+static rdm_status create_and_compile(const compile_request *request, const rdm_module_source *source,
+                                     const char *const *options, rdm__code *code) {
   const rdm__driver *driver = request->driver;
   void *program = NULL;
   int error = RDM_RTC_SUCCESS;
   rdm_status status = RDM_OK;
   STEP(status, error, driver->rtc_create_program(&program, source->source, source->name));
   if (status != RDM_OK) return status;
-  atomic_fetch_add_explicit(&compile_count, 1, memory_order_relaxed);
   if (error != RDM_RTC_SUCCESS) return compiler_failed(driver, RDM__CALL_rtc_create_program, error, source->name);
   status = compile_program(driver, program, source, options, code);
   /* A process that is exiting leaves the program as it is. */
@@ -126,6 +124,21 @@ static rdm_status compile_now(const compile_request *request, const rdm_module_s
   if (status == RDM_OK && error != RDM_RTC_SUCCESS) {
     status = compiler_failed(driver, RDM__CALL_rtc_destroy_program, error, source->name);
   }
+  return status;
+}
+
+/* With the compiler entered. */
+static rdm_status compile_now(const compile_request *request, const rdm_module_source *source,
+                              const char *const *options, rdm__code *code) {
+  rdm__count(RDM__COUNT_COMPILES, 1);
+  uint64_t begin_ns = rdm__now_ns();
+  rdm_status status = create_and_compile(request, source, options, code);
+  uint64_t time_ns = rdm__now_ns() - begin_ns;
+  rdm__count(RDM__COUNT_COMPILE_TIME_NS, time_ns);
+  if (status != RDM_OK) rdm__count(RDM__COUNT_COMPILE_FAILURES, 1);
+  rdm__count(RDM__COUNT_COMPILES_ENDED, 1);
+  rdm__log(RDM_LOG_DEBUG, "%s %.200s for %.255s took %.1f ms", status == RDM_OK ? "compiling" : "the failed compile of",
+           source->name, request->architecture, (double)time_ns / (double)RDM__NS_PER_MS);
   return status;
 }
 
@@ -144,6 +157,15 @@ static rdm_status compile_source(const compile_request *request, const rdm_modul
   return status;
 }
 
+static void log_disk_cache(const compile_request *request, const rdm_module_source *source, const rdm__cache_key *key,
+                           bool found) {
+  if (!rdm__log_takes(RDM_LOG_DEBUG)) return;
+  char entry[RDM__CACHE_NAME_SIZE];
+  rdm__cache_entry_name(key, entry);
+  rdm__log(RDM_LOG_DEBUG, "%.200s for %.255s is entry %s of the cache on disk, which %s it", source->name,
+           request->architecture, entry, found ? "has" : "has not");
+}
+
 /* From the disk where it is there, else compiled and stored there. */
 static rdm_status find_or_compile(const compile_request *request, const rdm_module_source *source, rdm__code *code) {
   rdm__cache_key key;
@@ -155,8 +177,13 @@ static rdm_status find_or_compile(const compile_request *request, const rdm_modu
   code->bytes = rdm__disk_cache_get(&key, request->anew, &code->size_bytes, &turn);
   if (code->bytes != NULL) {
     code->is_from_disk = true;
-    atomic_fetch_add_explicit(&disk_hit_count, 1, memory_order_relaxed);
+    rdm__count(RDM__COUNT_DISK_HITS, 1);
+    log_disk_cache(request, source, &key, true);
   } else {
+    if (turn.is_held) {
+      rdm__count(RDM__COUNT_DISK_MISSES, 1);
+      log_disk_cache(request, source, &key, false);
+    }
     status = compile_source(request, source, code);
     rdm__disk_cache_end_turn(&turn, &key, status == RDM_OK ? code->bytes : NULL, code->size_bytes);
   }
@@ -256,13 +283,13 @@ rdm_status rdm_code_get_within(const char *architecture, const rdm_module_source
 rdm_status rdm_module_compile_count(uint64_t *out_count) {
   if (out_count == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_count is null");
   rdm_status status = rdm__runtime_check();
-  if (status == RDM_OK) *out_count = atomic_load_explicit(&compile_count, memory_order_relaxed);
+  if (status == RDM_OK) *out_count = rdm__counted(RDM__COUNT_COMPILES);
   return status;
 }
 
 rdm_status rdm_module_disk_hit_count(uint64_t *out_count) {
   if (out_count == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "out_count is null");
   rdm_status status = rdm__runtime_check();
-  if (status == RDM_OK) *out_count = atomic_load_explicit(&disk_hit_count, memory_order_relaxed);
+  if (status == RDM_OK) *out_count = rdm__counted(RDM__COUNT_DISK_HITS);
   return status;
 }

@@ -135,6 +135,7 @@ void rdm__completions_commit(rdm__queue *queue, bool may_call_driver) {
   }
   completions->last_pending = batch;
   batch->number = ++completions->batches_committed;
+  rdm__count_alone(&queue->counts.batches, 1);
   if (may_call_driver) enqueue_callback(queue);
 
   rdm__completion_worker *worker = worker_of(queue->device);
@@ -327,11 +328,12 @@ rdm_status rdm__completions_wait(rdm__queue *queue, uint64_t batch_count, const 
   if (atomic_load_explicit(&completions->batches_finished, memory_order_acquire) >= batch_count) return RDM_OK;
   rdm__completion_worker *worker = worker_of(queue->device);
   rdm_status status = RDM_OK;
+  uint64_t since_ns = rdm__wait_begins();
   rdm__mutex_lock(&worker->lock);
   while (status == RDM_OK && atomic_load_explicit(&completions->batches_finished, memory_order_acquire) < batch_count) {
     uint64_t now = rdm__now_ns();
     if (now >= limit->deadline_ns) {
-      status = rdm__wait_limit_reached(limit, "waiting for completion handlers", queue->device->index);
+      status = RDM_ERROR_TIMEOUT;
       break;
     }
     uint64_t next_look = rdm__deadline_ns(now, look_interval_ns);
@@ -342,5 +344,8 @@ rdm_status rdm__completions_wait(rdm__queue *queue, uint64_t batch_count, const 
     if (status == RDM_OK) status = rdm__device_check(queue->device);
   }
   rdm__mutex_unlock(&worker->lock);
-  return status;
+  rdm__wait_ended(since_ns);
+  /* With no leaf held, since it logs. */
+  if (status != RDM_ERROR_TIMEOUT) return status;
+  return rdm__wait_limit_reached(limit, "waiting for completion handlers", queue->device->index);
 }

@@ -1,5 +1,6 @@
 #include "device.h"
 
+#include "count.h"
 #include "driver_call.h"
 #include "log.h"
 #include "runtime.h"
@@ -124,7 +125,10 @@ static void latch_fault(rdm__device *device) {
   atomic_store_explicit(&rdm__any_device_has_faulted, true, memory_order_release);
   if (!atomic_compare_exchange_strong_explicit(slot, &expected, fault, memory_order_acq_rel, memory_order_acquire)) {
     free(described);
+    return;
   }
+  rdm__count(RDM__COUNT_FAULTS, 1);
+  rdm__log(RDM_LOG_DEBUG, "device %d has faulted: %s", device->index, fault->message);
 }
 
 rdm_status rdm__device_call_failed(rdm__device *device, rdm__call call, int error, const char *format, ...) {

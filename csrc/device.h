@@ -26,6 +26,8 @@ enum { RDM__EVENT_KINDS = 2 };
 typedef struct rdm__pool {
   rdm__mutex lock;
   rdm__pointer_stack idle;
+  /* event_pool.c: how often a thread came for more. Counted with the lock held. */
+  _Atomic uint64_t visits;
 } rdm__pool;
 
 typedef struct rdm__device {
@@ -53,6 +55,8 @@ typedef struct rdm__device {
   /* event_pool.c, by the flags of the events; queue.c. */
   rdm__pool event_pools[RDM__EVENT_KINDS];
   rdm__pool queue_pool;
+  /* Every queue ever made, the latest first; none leaves. */
+  _Atomic(rdm__queue *) queues;
   /* How many queues no stream uses: in the pool, or in the hands of threads that look for one. */
   _Atomic int unused_queues;
   /* Queues whose driver stream is gone: kept only so that their memory stays reachable. */

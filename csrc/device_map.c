@@ -1,12 +1,15 @@
 #include "device_map.h"
 
+#include "count.h"
 #include "log.h"
 #include "runtime.h"
 #include "status.h"
+#include "tally.h"
 #include "wait.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct map_entry {
   /* Held while the device with this index is constructed, and by no lookup that finds it. */
@@ -27,6 +30,20 @@ static int32_t entry_count;
 /* By the low bits of the index: a thread that goes around a few devices finds each of them here. */
 enum { REMEMBERED_DEVICES = 8 };
 static _Thread_local rdm__device *remembered[REMEMBERED_DEVICES];
+
+/* How many lookups found what the thread remembers. A thread has a cell of it whenever it remembers anything. */
+static rdm__tally hits;
+static _Thread_local rdm__tally_cell *own_hits;
+
+static void forget(void) {
+  own_hits = NULL;
+  memset(remembered, 0, sizeof remembered);
+}
+
+static void remember(int32_t index, rdm__device *device) {
+  if (own_hits == NULL) own_hits = rdm__tally_join(&hits, forget);
+  if (own_hits != NULL) remembered[(uint32_t)index % REMEMBERED_DEVICES] = device;
+}
 
 /* The masks decide what an index means, so an error about an index names those that are set. */
 static const char *visible_devices_note(char *buffer, size_t size) {
@@ -122,7 +139,9 @@ static rdm_status construct(map_entry *entry, const rdm__driver *driver, int32_t
 
 static rdm__device *recall(int32_t index) {
   rdm__device *device = remembered[(uint32_t)index % REMEMBERED_DEVICES];
-  return device != NULL && device->index == index && rdm__runtime_is_ready() ? device : NULL;
+  if (device == NULL || device->index != index || !rdm__runtime_is_ready()) return NULL;
+  rdm__count_alone(&own_hits->count, 1);
+  return device;
 }
 
 /* The device from the map itself, which is the only source of what a thread remembers. The limit is made only where
@@ -131,6 +150,7 @@ static rdm_status get_from_map(int32_t index, uint64_t timeout_ns, rdm__device *
   const rdm__driver *driver = NULL;
   rdm_status status = rdm__device_map_check_index(index, &driver);
   if (status != RDM_OK) return status;
+  rdm__count(RDM__COUNT_DEVICE_MISSES, 1);
   rdm__device *device = find(index);
   map_entry *entry = NULL;
   if (device == NULL) status = entry_of(index, &entry);
@@ -139,7 +159,7 @@ static rdm_status get_from_map(int32_t index, uint64_t timeout_ns, rdm__device *
     status = construct(entry, driver, index, &limit, &device);
   }
   if (status != RDM_OK) return status;
-  remembered[(uint32_t)index % REMEMBERED_DEVICES] = device;
+  remember(index, device);
   *out_device = device;
   return RDM_OK;
 }
@@ -191,4 +211,18 @@ rdm_status rdm_device_construction_count(int32_t device_index, uint64_t *out_cou
       entries == NULL ? 0 : atomic_load_explicit(&entries[device_index].construction_count, memory_order_relaxed);
   rdm__shared_lock_read_unlock(&map_lock);
   return RDM_OK;
+}
+
+uint64_t rdm__device_map_hits(void) {
+  return rdm__tally_sum(&hits);
+}
+
+uint64_t rdm__device_map_constructions(void) {
+  uint64_t sum = 0;
+  rdm__shared_lock_read(&map_lock);
+  for (int32_t i = 0; i < entry_count; i++) {
+    sum += atomic_load_explicit(&entries[i].construction_count, memory_order_relaxed);
+  }
+  rdm__shared_lock_read_unlock(&map_lock);
+  return sum;
 }

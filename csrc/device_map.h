@@ -26,4 +26,8 @@ rdm_status rdm__device_map_check_index(int32_t index, const rdm__driver **out_dr
 /* Calls `visit` for each device that exists, in the order of the indices, with no lock held. */
 void rdm__device_map_each(void (*visit)(rdm__device *device, void *context), void *context);
 
+/* For rdm_get_counters: lookups that found what the thread remembered, and devices constructed. */
+uint64_t rdm__device_map_hits(void);
+uint64_t rdm__device_map_constructions(void);
+
 #endif

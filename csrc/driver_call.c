@@ -1,5 +1,6 @@
 #include "driver_call.h"
 
+#include "count.h"
 #include "runtime.h"
 #include "status.h"
 
@@ -19,6 +20,7 @@ static rdm_status status_of(rdm__call call, int error) {
 rdm_status rdm__driver_call_failed_list(const rdm__driver *driver, int32_t device_index, rdm__call call, int error,
                                         const char *format, va_list arguments) {
   char doing[768];
+  rdm__count(RDM__COUNT_DRIVER_ERRORS, 1);
   vsnprintf(doing, sizeof doing, format, arguments);
   rdm__driver_forget_error(driver);
   const char *call_name = driver->call_name(call);

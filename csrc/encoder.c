@@ -48,3 +48,7 @@ void rdm__encoders_finish_closing(rdm__encoder *closed) {
     closed = next;
   }
 }
+
+void rdm__encoders_count(rdm__handle_totals *out_totals) {
+  rdm__handle_count(&encoders, out_totals);
+}

@@ -41,4 +41,8 @@ rdm_status rdm__encoder_find(rdm_encoder handle, rdm__encoder **out_encoder);
 void rdm__encoder_close(rdm__encoder *encoder, rdm__encoder **closed);
 void rdm__encoders_finish_closing(rdm__encoder *closed);
 
+/* For rdm_get_counters: encoders made and ended; and lookups that found what the thread remembered. */
+void rdm__encoders_count(rdm__handle_totals *out_totals);
+uint64_t rdm__encoder_hits(void);
+
 #endif

@@ -115,7 +115,10 @@ rdm_status rdm_encoder_launch(rdm_encoder handle, rdm_kernel kernel_handle, cons
     const uint32_t *block = config->block;
     int error = on.device->driver->launch_kernel(kernel->native, grid, block, config->shared_memory_bytes,
                                                  on.queue->native, (void **)(uintptr_t)arguments);
-    if (error != RDM_HIP_SUCCESS) {
+    if (error == RDM_HIP_SUCCESS) {
+      rdm__count_alone(&on.queue->counts.launches, 1);
+    } else {
+      rdm__count(RDM__COUNT_LAUNCHES_REFUSED, 1);
       status = rdm__device_call_failed(on.device, RDM__CALL_launch_kernel, error,
                                        "launch of %s on stream %d, grid %ux%ux%u, block %ux%ux%u, %u bytes shared",
                                        kernel->name, on.queue->stream_index, grid[0], grid[1], grid[2], block[0],
@@ -140,7 +143,10 @@ rdm_status rdm_encoder_copy(rdm_encoder handle, void *destination, const void *s
   rdm_status status = begin_on_device(handle, &on);
   if (status != RDM_OK || size_bytes == 0) return status != RDM_OK ? status : end(&on, RDM_OK);
   int error = on.device->driver->memory_copy_async(destination, source, size_bytes, (int)kind, on.queue->native);
-  if (error != RDM_HIP_SUCCESS) {
+  if (error == RDM_HIP_SUCCESS) {
+    rdm__count_alone(&on.queue->counts.copies, 1);
+    rdm__count_alone(&on.queue->counts.copied_bytes, size_bytes);
+  } else {
     status = rdm__device_call_failed(on.device, RDM__CALL_memory_copy_async, error, "copy of %zu bytes on stream %d",
                                      size_bytes, on.queue->stream_index);
   }
@@ -153,7 +159,9 @@ rdm_status rdm_encoder_fill(rdm_encoder handle, void *destination, uint8_t value
   rdm_status status = begin_on_device(handle, &on);
   if (status != RDM_OK || size_bytes == 0) return status != RDM_OK ? status : end(&on, RDM_OK);
   int error = on.device->driver->memory_set_async(destination, value, size_bytes, on.queue->native);
-  if (error != RDM_HIP_SUCCESS) {
+  if (error == RDM_HIP_SUCCESS) {
+    rdm__count_alone(&on.queue->counts.fills, 1);
+  } else {
     status = rdm__device_call_failed(on.device, RDM__CALL_memory_set_async, error, "fill of %zu bytes on stream %d",
                                      size_bytes, on.queue->stream_index);
   }
@@ -200,7 +208,10 @@ static rdm_status record_event(const submission *on, rdm__event *event) {
   int error = on->device->driver->event_record(event->native, on->queue->native);
   atomic_store_explicit(&event->state, error == RDM_HIP_SUCCESS ? RDM__EVENT_RECORDED : RDM__EVENT_RECORD_FAILED,
                         memory_order_release);
-  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  if (error == RDM_HIP_SUCCESS) {
+    rdm__count_alone(&on->queue->counts.event_records, 1);
+    return RDM_OK;
+  }
   return rdm__device_call_failed(on->device, RDM__CALL_event_record, error, "recording an event on stream %d",
                                  on->queue->stream_index);
 }
@@ -225,7 +236,10 @@ static rdm_status wait_event(const submission *on, rdm__event *event) {
   if (status == RDM_OK) status = rdm__event_check_recorded(event);
   if (status != RDM_OK) return status;
   int error = on->device->driver->stream_wait_event(on->queue->native, event->native, 0);
-  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  if (error == RDM_HIP_SUCCESS) {
+    rdm__count_alone(&on->queue->counts.event_waits, 1);
+    return RDM_OK;
+  }
   /* What is at fault may be the device that the event is of. */
   rdm__device *faulted = rdm__driver_error_is_fault(error) ? event->device : on->device;
   return rdm__device_call_failed(faulted, RDM__CALL_stream_wait_event, error,
@@ -378,7 +392,11 @@ static rdm_status launch_graph(const submission *on, const rdm__graph *graph) {
                      on->queue->stream_index, on->device->index);
   }
   int error = on->device->driver->graph_launch(graph->native, on->queue->native);
-  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  if (error == RDM_HIP_SUCCESS) {
+    rdm__count_alone(&on->queue->counts.graph_launches, 1);
+    return RDM_OK;
+  }
+  rdm__count(RDM__COUNT_LAUNCHES_REFUSED, 1);
   return rdm__device_call_failed(on->device, RDM__CALL_graph_launch, error, "launching a graph on stream %d",
                                  on->queue->stream_index);
 }

@@ -1,5 +1,6 @@
 #include "event_pool.h"
 
+#include "count.h"
 #include "runtime.h"
 #include "settings.h"
 #include "status.h"
@@ -132,6 +133,7 @@ static rdm_status create(rdm__device *device, uint32_t flags, rdm__event **out_e
     rdm__handle_discard(&rdm__events, &event->object);
     return rdm__device_call_failed(device, RDM__CALL_event_create, error, "making an event");
   }
+  rdm__count(RDM__COUNT_DRIVER_EVENTS_MADE, 1);
   event->device = device;
   event->flags = flags;
   *out_event = event;
@@ -149,6 +151,7 @@ static void destroy(rdm__device *device, rdm__event **events, int count) {
     events[i]->native = NULL;
     rdm__handle_discard(&rdm__events, &events[i]->object);
   }
+  rdm__count(RDM__COUNT_DRIVER_EVENTS_ENDED, (uint64_t)count);
 }
 
 /* Ends a few of what is over the pool's bound. Where the device can not be made current they stay for a later call, and
@@ -175,6 +178,7 @@ static void trim(rdm__device *device, uint32_t flags) {
 static rdm_status acquire_shared(rdm__device *device, uint32_t flags, ring *ring, rdm__event **out_event) {
   rdm__pool *pool = &device->event_pools[flags];
   rdm__mutex_lock(&pool->lock);
+  rdm__count_alone(&pool->visits, 1);
   rdm__event *event = rdm__pointer_stack_pop(&pool->idle);
   for (uint32_t i = 0; ring != NULL && i < ring->taken_along && pool->idle.count > 0; i++) {
     push(ring, rdm__pointer_stack_pop(&pool->idle));
@@ -211,6 +215,7 @@ rdm__event *rdm__event_of_thread(rdm_device handle, uint32_t flags) {
 static RDM__COLD void release_elsewhere(rdm__event *event) {
   if (rdm__device_has_faulted(event->device)) {
     event->native = NULL;
+    rdm__count(RDM__COUNT_DRIVER_EVENTS_ENDED, 1);
     rdm__handle_discard(&rdm__events, &event->object);
     return;
   }

@@ -111,3 +111,7 @@ void rdm__graphs_destroy_released(rdm__device *device) {
   free(released.items);
   *rdm__thread_error() = before;
 }
+
+void rdm__graphs_count(rdm__handle_totals *out_totals) {
+  rdm__handle_count(&graphs, out_totals);
+}

@@ -33,4 +33,7 @@ void rdm__graph_unpin(rdm__graph *graph);
  * Called with no lock held. */
 void rdm__graphs_destroy_released(rdm__device *device);
 
+/* For rdm_get_counters: graphs made and ended. */
+void rdm__graphs_count(rdm__handle_totals *out_totals);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "status.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 static const char *const kind_names[RDM__HANDLE_KIND_END] = {
@@ -156,14 +157,20 @@ bool rdm__object_pin(rdm__object *object) {
   return false;
 }
 
-/* The word of the slot's next generation: closed until it is opened. 0 is skipped, so that no handle is all zero. */
+/* The word of the slot's next generation: closed until it is opened. */
 static uint64_t next_generation(uint64_t word) {
-  uint32_t generation = generation_of(word) + 1;
-  return (uint64_t)(generation == 0 ? 1 : generation) << 32 | RDM__OBJECT_CLOSED;
+  return (uint64_t)(generation_of(word) + 1) << 32 | RDM__OBJECT_CLOSED;
 }
 
-/* The last pin is gone, and the handle before it. */
-static void end(rdm__handle_table *table, rdm__object *object) {
+/* After the last generation comes 0, which no handle has, and then the first. Those that count see the 0 and wait. */
+static RDM__COLD void begin_anew(rdm__object *object) {
+  atomic_fetch_add_explicit(&object->rounds, 1, memory_order_release);
+  atomic_store_explicit(&object->word, UINT64_C(1) << 32 | RDM__OBJECT_CLOSED, memory_order_release);
+}
+
+/* The last pin is gone, and the handle before it; `word` is what the object's became. */
+static void end(rdm__handle_table *table, rdm__object *object, uint64_t word) {
+  if (generation_of(word) == 0) begin_anew(object);
   if (table->retire == NULL || table->retire(object)) rdm__handle_discard(table, object);
 }
 
@@ -178,7 +185,7 @@ void rdm__object_unpin(rdm__handle_table *table, rdm__object *object) {
   } while (
       !atomic_compare_exchange_weak_explicit(&object->word, &word, after, memory_order_acq_rel, memory_order_relaxed));
   if (!is_last) return;
-  end(table, object);
+  end(table, object, after);
 }
 
 bool rdm__object_close(rdm__handle_table *table, rdm__object *object) {
@@ -206,14 +213,45 @@ rdm_status rdm__handle_close(rdm__handle_table *table, uint64_t bits) {
   if (object_of(table, bits, &object) != RDM_OK) return close_in_steps(table, bits);
   /* The object's own pin is the only one: nobody can look in between, so closing and retiring are one step. */
   uint64_t word = (uint64_t)(uint32_t)bits << 32 | 1;
-  if (!atomic_compare_exchange_strong_explicit(&object->word, &word, next_generation(word), memory_order_acq_rel,
+  uint64_t after = next_generation(word);
+  if (!atomic_compare_exchange_strong_explicit(&object->word, &word, after, memory_order_acq_rel,
                                                memory_order_relaxed)) {
     return close_in_steps(table, bits);
   }
-  end(table, object);
+  end(table, object, after);
   return RDM_OK;
 }
 
 bool rdm__object_is_closed(const rdm__object *object) {
   return (atomic_load_explicit(&object->word, memory_order_acquire) & RDM__OBJECT_CLOSED) != 0;
+}
+
+/* The object's word, and how many generations came before those that it counts. */
+static uint64_t read_word(const rdm__object *object, uint64_t *out_before) {
+  for (;;) {
+    uint64_t rounds = atomic_load_explicit(&object->rounds, memory_order_acquire);
+    uint64_t word = atomic_load_explicit(&object->word, memory_order_acquire);
+    if (generation_of(word) != 0 && rounds == atomic_load_explicit(&object->rounds, memory_order_relaxed)) {
+      *out_before = rounds * UINT32_MAX;
+      return word;
+    }
+    sched_yield();
+  }
+}
+
+void rdm__handle_count(rdm__handle_table *table, rdm__handle_totals *out_totals) {
+  *out_totals = (rdm__handle_totals){0};
+  rdm__mutex_lock(&table->lock);
+  uint32_t used = table->used;
+  rdm__mutex_unlock(&table->lock);
+  for (uint32_t slot = 0; slot < used; slot++) {
+    uint64_t ended = 0;
+    uint64_t word = read_word(object_at(table, slot), &ended);
+    ended += generation_of(word) - 1;
+    bool is_closed = (word & RDM__OBJECT_CLOSED) != 0;
+    /* Closed and still pinned: its handle has ended, and its generation not yet. */
+    bool is_ending = is_closed && (word & RDM__OBJECT_PINS) != 0;
+    out_totals->created += ended + (is_ending || !is_closed);
+    out_totals->ended += ended + is_ending;
+  }
 }

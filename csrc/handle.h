@@ -32,6 +32,8 @@ typedef struct rdm__object {
   _Atomic uint64_t word;
   uint32_t slot;
   uint32_t next_free;
+  /* How often the slot's generations began anew: for rdm__handle_count alone. */
+  _Atomic uint64_t rounds;
 } rdm__object;
 
 enum { RDM__CHUNK_SLOTS = 1024, RDM__CHUNK_COUNT = 4096, RDM__CACHE_LINE = 64 };
@@ -133,5 +135,16 @@ bool rdm__object_close(rdm__handle_table *table, rdm__object *object);
 
 /* Whether the object has been closed. A moment later it may be. */
 bool rdm__object_is_closed(const rdm__object *object);
+
+typedef struct rdm__handle_totals {
+  uint64_t created;
+  uint64_t ended;
+} rdm__handle_totals;
+
+/*
+ * How many handles of the table were opened and closed so far, as the slots' generations tell: so nothing is counted as
+ * it happens. Reads each slot that was ever used, one after the other, while other threads go on.
+ */
+void rdm__handle_count(rdm__handle_table *table, rdm__handle_totals *out_totals);
 
 #endif

@@ -1,4 +1,5 @@
 /* Device memory and pinned host memory: the driver's own, on the right device, with clear errors. */
+#include "count.h"
 #include "device.h"
 #include "runtime.h"
 #include "status.h"
@@ -23,6 +24,7 @@ rdm_status rdm_memory_allocate(rdm_device handle, size_t size_bytes, void **out_
   int error = device->driver->memory_allocate(&pointer, size_bytes);
   if (error == RDM_HIP_SUCCESS) {
     *out_pointer = pointer;
+    rdm__count(RDM__COUNT_DEVICE_ALLOCATIONS, 1);
   } else {
     status = rdm__device_call_failed(device, RDM__CALL_memory_allocate, error, "allocating %zu bytes", size_bytes);
   }
@@ -39,6 +41,7 @@ rdm_status rdm_host_memory_allocate(rdm_device handle, size_t size_bytes, void *
   int error = device->driver->host_memory_allocate(&pointer, size_bytes, 0);
   if (error == RDM_HIP_SUCCESS) {
     *out_pointer = pointer;
+    rdm__count(RDM__COUNT_HOST_ALLOCATIONS, 1);
   } else {
     status = rdm__device_call_failed(device, RDM__CALL_host_memory_allocate, error,
                                      "allocating %zu bytes of host memory", size_bytes);
@@ -59,7 +62,10 @@ static rdm_status release(rdm_device handle, void *pointer, rdm__call call) {
   int error = call == RDM__CALL_memory_free ? driver->memory_free(pointer) : driver->host_memory_free(pointer);
   if (error != RDM_HIP_SUCCESS) status = rdm__device_call_failed(device, call, error, "freeing %p", pointer);
   rdm__visit_end(device, &guard);
-  if (error == RDM_HIP_SUCCESS) return RDM_OK;
+  if (error == RDM_HIP_SUCCESS) {
+    rdm__count(call == RDM__CALL_memory_free ? RDM__COUNT_DEVICE_FREES : RDM__COUNT_HOST_FREES, 1);
+    return RDM_OK;
+  }
   /* A destructor can not report it, and nobody else's call may; so it is kept where it can be asked for. */
   rdm__error_slot_record(rdm__unattributed_errors(), rdm__thread_error());
   return status;

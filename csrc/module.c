@@ -2,9 +2,11 @@
 
 #include "build_cache.h"
 #include "compile.h"
+#include "count.h"
 #include "log.h"
 #include "runtime.h"
 #include "status.h"
+#include "tally.h"
 #include "visit.h"
 #include "wait.h"
 
@@ -28,6 +30,24 @@ typedef struct module {
 static rdm__handle_table modules = RDM__HANDLE_TABLE(RDM__HANDLE_MODULE, module, NULL);
 static rdm__handle_table kernels = RDM__HANDLE_TABLE(RDM__HANDLE_KERNEL, rdm__kernel, NULL);
 static rdm__build_cache loaded = RDM__BUILD_CACHE_INIT;
+
+/* How many lookups found a finished module. */
+static rdm__tally hits;
+static _Thread_local rdm__tally_cell *own_hits;
+
+static void forget(void) {
+  own_hits = NULL;
+}
+
+/* Where there is no memory for a cell the hit counts as a miss. */
+static void count_hit(void) {
+  if (own_hits == NULL) own_hits = rdm__tally_join(&hits, forget);
+  if (own_hits == NULL) {
+    rdm__count(RDM__COUNT_MODULE_MISSES, 1);
+  } else {
+    rdm__count_alone(&own_hits->count, 1);
+  }
+}
 
 static rdm_status load_native(rdm__device *device, const char *name, const void *code, size_t code_size_bytes,
                               void **out_native) {
@@ -63,6 +83,7 @@ static rdm_status load(rdm__device *device, const char *name, const void *code, 
   made->name = kept_name;
   if (made->kernels_lock.rank == 0) rdm__mutex_init(&made->kernels_lock, RDM__RANK_KERNELS);
   made->handle.bits = rdm__handle_open(&modules, &made->object);
+  rdm__log(RDM_LOG_DEBUG, "device %d: module %.200s loaded, %zu bytes", device->index, name, code_size_bytes);
   *out_module = made;
   return RDM_OK;
 }
@@ -115,7 +136,10 @@ rdm_status rdm_module_get_within(rdm_device handle, const rdm_module_source *sou
   if (status == RDM_OK) status = rdm__source_check(source);
   if (status != RDM_OK) return status;
   void *value = rdm__build_cache_find(&loaded, device->scope, source);
-  if (value == NULL) {
+  if (value != NULL) {
+    count_hit();
+  } else {
+    rdm__count(RDM__COUNT_MODULE_MISSES, 1);
     rdm__wait_limit limit = rdm__wait_limit_from(timeout_ns);
     status = get_within(device, source, &limit, &value);
   }
@@ -222,4 +246,12 @@ rdm_status rdm__kernel_from_handle(rdm_kernel handle, rdm__kernel **out_kernel) 
   rdm_status status = rdm__handle_find(&kernels, handle.bits, &object);
   if (status == RDM_OK) *out_kernel = (rdm__kernel *)object;
   return status;
+}
+
+void rdm__modules_count(rdm__handle_totals *out_totals) {
+  rdm__handle_count(&modules, out_totals);
+}
+
+uint64_t rdm__module_hits(void) {
+  return rdm__tally_sum(&hits);
 }

@@ -25,4 +25,8 @@ struct rdm__kernel {
 /* The kernel of a handle, which is never closed, so that it needs no pin. */
 rdm_status rdm__kernel_from_handle(rdm_kernel handle, rdm__kernel **out_kernel);
 
+/* For rdm_get_counters: modules loaded; and lookups that found one finished. */
+void rdm__modules_count(rdm__handle_totals *out_totals);
+uint64_t rdm__module_hits(void);
+
 #endif

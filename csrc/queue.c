@@ -1,5 +1,6 @@
 #include "queue.h"
 
+#include "log.h"
 #include "poll.h"
 #include "status.h"
 #include "visit.h"
@@ -27,6 +28,14 @@ static void push(rdm__pool *pool, rdm__queue *queue) {
   rdm__mutex_unlock(&pool->lock);
 }
 
+static void enlist(rdm__queue *queue) {
+  _Atomic(rdm__queue *) *first = &queue->device->queues;
+  queue->next_made = atomic_load_explicit(first, memory_order_relaxed);
+  while (!atomic_compare_exchange_weak_explicit(first, &queue->next_made, queue, memory_order_release,
+                                                memory_order_relaxed)) {
+  }
+}
+
 static rdm_status create(rdm__device *device, rdm__queue **out_queue) {
   rdm__capture_guard guard;
   rdm_status status = rdm__visit_begin(device, &guard);
@@ -42,6 +51,8 @@ static rdm_status create(rdm__device *device, rdm__queue **out_queue) {
   queue->native = native;
   queue->device = device;
   rdm__mutex_init(&queue->lock, RDM__RANK_QUEUE);
+  enlist(queue);
+  rdm__log(RDM_LOG_DEBUG, "device %d: driver stream %p made", device->index, native);
   *out_queue = queue;
   return RDM_OK;
 }

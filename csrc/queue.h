@@ -9,6 +9,7 @@
 #ifndef RDM_QUEUE_H
 #define RDM_QUEUE_H
 
+#include "count.h"
 #include "device.h"
 
 typedef struct rdm__batch rdm__batch;
@@ -30,10 +31,23 @@ typedef struct rdm__completions {
   rdm__queue *next_active;
 } rdm__completions;
 
+/* What was submitted to it, for rdm_get_counters: counted with the queue's lock held, read at any time. */
+typedef struct rdm__queue_counts {
+  _Atomic uint64_t launches;
+  _Atomic uint64_t copies;
+  _Atomic uint64_t copied_bytes;
+  _Atomic uint64_t fills;
+  _Atomic uint64_t graph_launches;
+  _Atomic uint64_t event_records;
+  _Atomic uint64_t event_waits;
+  _Atomic uint64_t batches;
+} rdm__queue_counts;
+
 struct rdm__queue {
   /* Never change. */
   rdm__device *device;
   void *native;
+  rdm__queue *next_made;
 
   rdm__mutex lock;
   /* Guarded by the lock, which is held while the driver is called to submit. */
@@ -45,6 +59,7 @@ struct rdm__queue {
    * that is captured would cost the capture: so a thread counts itself and looks at is_captured, while who captures
    * sets that first and waits for those who are counted. Both in sequentially consistent order. */
   atomic_uint polls;
+  rdm__queue_counts counts;
 };
 
 /* A queue that no stream uses, with a driver stream made for it where none waits in the pool. */

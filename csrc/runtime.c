@@ -4,6 +4,7 @@
 #include "driver/select.h"
 #include "environment.h"
 #include "lock.h"
+#include "log.h"
 #include "status.h"
 
 #include <pthread.h>
@@ -142,7 +143,22 @@ static rdm_status open_driver(void) {
   return rdm__driver_select(name, sim_devices, &the_driver, &the_device_count);
 }
 
+/* With the driver loaded, which the calling thread did. */
+static void log_choice(void) {
+  const char *why = "the first of this build that has a device";
+  if (configured_driver[0] != '\0') {
+    why = "named by rdm_configure";
+  } else if (rdm__environment_text("RDM_DRIVER") != NULL) {
+    why = "named by RDM_DRIVER";
+  } else if (the_device_count == 0) {
+    why = "the first of this build that can be opened";
+  }
+  rdm__log(RDM_LOG_DEBUG, "driver %s: %d devices; %s%s%s", the_driver->name, the_device_count, why,
+           the_driver->runtime_path[0] != '\0' ? "; from " : "", the_driver->runtime_path);
+}
+
 static rdm_status load(void) {
+  bool loaded = false;
   hooks();
   rdm__mutex_lock(&runtime_lock);
   int expected = RDM__CONFIGURING;
@@ -155,12 +171,14 @@ static rdm_status load(void) {
       rdm__runtime_thread_left_driver();
     }
     rdm__runtime_renew_exit_handler();
+    loaded = status == RDM_OK;
     expected = RDM__LOADING;
     atomic_compare_exchange_strong_explicit(&rdm__runtime_state, &expected,
                                             status == RDM_OK ? RDM__READY : RDM__CONFIGURING, memory_order_acq_rel,
                                             memory_order_acquire);
   }
   rdm__mutex_unlock(&runtime_lock);
+  if (loaded) log_choice();
   return status == RDM_OK ? rdm__runtime_check() : status;
 }
 

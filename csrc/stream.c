@@ -272,3 +272,7 @@ rdm_status rdm_stream_take_error(rdm_stream handle, rdm_error *out_error) {
   rdm__stream_unpin(stream);
   return status;
 }
+
+void rdm__streams_count(rdm__handle_totals *out_totals) {
+  rdm__handle_count(&streams, out_totals);
+}

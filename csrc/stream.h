@@ -48,4 +48,7 @@ void rdm__stream_release(rdm_stream handle);
 /* Records an error for a stream that may have ended. */
 void rdm__stream_record(rdm_stream handle, const rdm_error *error);
 
+/* For rdm_get_counters: streams made and ended. */
+void rdm__streams_count(rdm__handle_totals *out_totals);
+
 #endif

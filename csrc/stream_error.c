@@ -1,9 +1,11 @@
 #include "stream_error.h"
 
+#include "count.h"
 #include "lock.h"
 #include "runtime.h"
 #include "status.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* Leaked on purpose, like every piece of process-wide state. */
@@ -30,8 +32,9 @@ static void discard(rdm_error *error) {
   if (error != &undescribed) free(error);
 }
 
-void rdm__error_slot_record(rdm__error_slot *slot, const rdm_error *error) {
-  if (load(slot) != NULL) return;
+/* False where the slot has one already. */
+static bool keep(rdm__error_slot *slot, const rdm_error *error) {
+  if (load(slot) != NULL) return false;
   rdm_error *kept = malloc(sizeof *kept);
   if (kept != NULL) {
     *kept = *error;
@@ -42,7 +45,13 @@ void rdm__error_slot_record(rdm__error_slot *slot, const rdm_error *error) {
   if (!atomic_compare_exchange_strong_explicit(&slot->first, &expected, kept, memory_order_acq_rel,
                                                memory_order_acquire)) {
     discard(kept);
+    return false;
   }
+  return true;
+}
+
+void rdm__error_slot_record(rdm__error_slot *slot, const rdm_error *error) {
+  if (keep(slot, error)) rdm__count(RDM__COUNT_STREAM_ERRORS, 1);
 }
 
 rdm_status rdm__error_slot_report(rdm__error_slot *slot) {
@@ -70,7 +79,8 @@ rdm_status rdm__error_slot_take(rdm__error_slot *slot, rdm_error *out) {
 void rdm__error_slot_abandon(rdm__error_slot *slot) {
   rdm_error *error = atomic_exchange_explicit(&slot->first, NULL, memory_order_acq_rel);
   if (error == NULL) return;
-  rdm__error_slot_record(&unattributed, error);
+  /* It was counted as it was recorded. */
+  keep(&unattributed, error);
   discard(error);
 }
 

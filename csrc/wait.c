@@ -1,7 +1,9 @@
 #include "wait.h"
 
 #include "clock.h"
+#include "count.h"
 #include "driver_call.h"
+#include "log.h"
 #include "poll.h"
 #include "runtime.h"
 #include "settings.h"
@@ -31,12 +33,25 @@ rdm_status rdm__wait_limit_reached(const rdm__wait_limit *limit, const char *doi
   double seconds = (double)limit->timeout_ns / (double)RDM__NS_PER_SECOND;
   char where[32] = "";
   if (device_index >= 0) snprintf(where, sizeof where, " on device %d", device_index);
+  rdm__count(limit->is_watchdog ? RDM__COUNT_WAIT_WATCHDOGS : RDM__COUNT_WAIT_TIMEOUTS, 1);
   if (limit->is_watchdog) {
+    rdm__log(RDM_LOG_DEBUG, "the watchdog ends a wait: %s%s took longer than RDM_WATCHDOG_SECS, %g s", doing, where,
+             seconds);
     return rdm__fail_driver(RDM_ERROR_WATCHDOG, 0, "", "", device_index,
                             "%s%s took longer than RDM_WATCHDOG_SECS, %g s", doing, where, seconds);
   }
   return rdm__fail_driver(RDM_ERROR_TIMEOUT, 0, "", "", device_index,
                           "%s%s reached its deadline of %g s; the work goes on", doing, where, seconds);
+}
+
+uint64_t rdm__wait_begins(void) {
+  rdm__count(RDM__COUNT_WAITS, 1);
+  return rdm__now_ns();
+}
+
+void rdm__wait_ended(uint64_t since_ns) {
+  rdm__count(RDM__COUNT_WAIT_TIME_NS, rdm__now_ns() - since_ns);
+  rdm__count(RDM__COUNT_WAITS_ENDED, 1);
 }
 
 static void pause_briefly(void) {
@@ -89,13 +104,14 @@ rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__
   rdm__capture_guard guard = {0};
   if (!elsewhere) status = rdm__device_bind(device);
   if (!elsewhere && status == RDM_OK) status = rdm__capture_relax(device, &guard);
-  bool leaves_not_ready = false;
+  /* 0: the first look found it done. */
+  uint64_t since_ns = 0;
   uint64_t sleep_ns = first_sleep_ns;
   for (unsigned attempt = 0; status == RDM_OK; attempt++) {
     status = elsewhere ? rdm__poll_elsewhere(device, RDM__POLL_EVENT, native, doing)
                        : rdm__poll_here(device, RDM__POLL_EVENT, native, doing);
     if (status != RDM_NOT_READY) break;
-    leaves_not_ready = !elsewhere;
+    if (attempt == 0) since_ns = rdm__wait_begins();
     /* A moment that passed while this thread slept is not held against work that is done by now. */
     status = check_wait(device, limit, doing);
     if (status != RDM_OK) break;
@@ -103,7 +119,10 @@ rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__
     status = rdm__runtime_check();
     if (status == RDM_OK) status = rdm__device_check(device);
   }
-  if (leaves_not_ready) rdm__driver_forget_error(device->driver);
+  if (since_ns != 0) {
+    rdm__wait_ended(since_ns);
+    if (!elsewhere) rdm__driver_forget_error(device->driver);
+  }
   rdm__capture_restore(device, &guard);
   return status;
 }

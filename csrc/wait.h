@@ -22,6 +22,10 @@ rdm__wait_limit rdm__wait_limit_from(uint64_t timeout_ns);
  * RDM_ERROR_WATCHDOG. An index of -1: of no device. */
 rdm_status rdm__wait_limit_reached(const rdm__wait_limit *limit, const char *doing, int32_t device_index);
 
+/* Around what a host thread waits in, for rdm_get_counters; the second is given what the first gave. */
+uint64_t rdm__wait_begins(void);
+void rdm__wait_ended(uint64_t since_ns);
+
 /* Waits until a driver event of the device, which has been recorded, is done. `doing` is for the messages. */
 rdm_status rdm__wait_native_event(rdm__device *device, void *native, const rdm__wait_limit *limit, const char *doing);
 

@@ -63,6 +63,7 @@ fn structs_are_as_committed() {
         rdm_module_source { struct_size, option_count, name, source, options }
         rdm_cache_info { struct_size, enabled, entry_count, size_bytes, limit_bytes, path, problem }
         rdm_device_node { struct_size, exists, accessible, mode, owner_id, group_id, driver, path, group, problem }
+        rdm_counters { struct_size, reserved, device_lookups, device_hits, device_constructions, faults, encoder_lookups, encoder_hits, encoders_created, encoders_alive, streams_created, streams_alive, driver_streams, launches, copies, copied_bytes, fills, graphs_created, graphs_alive, graph_launches, launches_refused, batches_committed, batches_pending, events_created, events_released, events_alive, events_pooled, driver_events, event_pool_visits, event_records, event_waits, waits, waits_running, wait_time_ns, wait_timeouts, wait_watchdogs, modules_loaded, module_lookups, module_hits, compiles, compile_failures, compiles_running, compile_time_ns, disk_cache_hits, disk_cache_misses, device_allocations, device_frees, host_allocations, host_frees, driver_errors, stream_errors, log_errors, log_warnings }
         rdm_sim_call { time_ns, thread, handle, current_device, named_device, result, in_callback, entry_point }
         rdm_sim_objects { struct_size, reserved, streams, events, modules, programs, device_allocations, host_allocations, graphs }
     };

@@ -97,6 +97,39 @@ fn stress_reports_what_it_did_as_json() {
 }
 
 #[test]
+fn stress_shows_what_the_library_counted() {
+    let asked = ["--rounds", "3", "--threads", "4", "--counters"];
+    let report = json(&on_sim(&[&["stress", "--json"][..], &asked].concat()));
+    let counters = &report["counters"];
+    let count = |name: &str| counters[name].as_u64().unwrap_or_else(|| panic!("{name}"));
+    // Each evaluation is four launches and waits once; each round is a new stream.
+    let evaluations = report["evaluations"].as_u64().expect("a number");
+    assert_eq!(count("launches"), 4 * evaluations);
+    assert_eq!(count("streams_created"), 3 * 4);
+    assert_eq!(count("device_constructions"), 2);
+    assert_eq!(count("events_alive"), 0);
+    assert_eq!(
+        count("faults") + count("driver_errors") + count("launches_refused"),
+        0
+    );
+    assert!(count("device_hits") > 0 && count("device_hits") < count("device_lookups"));
+    assert!(count("compiles") + count("disk_cache_hits") > 0);
+
+    let output = on_sim(&[&["stress"][..], &asked].concat());
+    expect_code(&output, 0);
+    let text = stdout(&output);
+    for name in keys(counters) {
+        let line = text
+            .lines()
+            .find(|line| line.split(' ').next() == Some(name));
+        let value = line.and_then(|line| line.split_whitespace().last()?.parse::<u64>().ok());
+        assert!(value.is_some(), "{name}: {text}");
+    }
+    let without = stdout(&on_sim(&["stress", "--rounds", "1"]));
+    assert!(!without.contains("device_lookups"), "{without}");
+}
+
+#[test]
 fn the_first_line_says_which_driver_and_why() {
     let output = on_sim(&["stress", "--rounds", "2"]);
     expect_code(&output, 0);

@@ -317,14 +317,20 @@ pub type rdm_log_handler = ::core::option::Option<
 >;
 unsafe extern "C" {
     /** Sends log lines of `max_level` and more severe to `handler` in place of standard error; a null handler restores
- that. The default level is RDM_LOG_INFO: errors, warnings, and the one line `bound HIP device N: ...` for each
- device. A handler may be called from any thread, from several at once, and, by a thread that was already logging,
- shortly after it was replaced. Works in any state.*/
+ that. Until the first call of this function the level is rdm_default_log_level(). A handler may be called from any
+ thread, from several at once, and, by a thread that was already logging, shortly after it was replaced. Works in any
+ state.*/
     pub fn rdm_set_log_handler(
         handler: rdm_log_handler,
         user_data: *mut ::core::ffi::c_void,
         max_level: rdm_log_level,
     ) -> rdm_status;
+}
+unsafe extern "C" {
+    /** The level that RDM_LOG_LEVEL names (error, warning, info or debug), read once; else RDM_LOG_INFO: errors, warnings,
+ and the one line `bound HIP device N: ...` for each device. For programs whose own handler is to go by it. Works in
+ any state.*/
+    pub fn rdm_default_log_level() -> rdm_log_level;
 }
 /// ---- Driver ----------------------------------------------------------------------------------------------------
 #[repr(C)]
@@ -1187,6 +1193,271 @@ unsafe extern "C" {
         handler: rdm_device_node_handler,
         user_data: *mut ::core::ffi::c_void,
     ) -> rdm_status;
+}
+/** What the process has done since its start. Those marked "now" go up and down; all others only grow, and a count that
+ was read is never smaller when it is read again. They are read one after the other while other threads go on, so two
+ of them may be of slightly different moments. What a call counted is there once the call has returned.*/
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct rdm_counters {
+    pub struct_size: u32,
+    pub reserved: u32,
+    /** Lookups of a device by its index, by any function that takes one, and how many of them found the device by what
+ the thread remembered, without the map's lock.*/
+    pub device_lookups: u64,
+    pub device_hits: u64,
+    /// Devices that were built.
+    pub device_constructions: u64,
+    /// First faults of devices, each of which has cost the process that device, or all of them with AMD's runtime.
+    pub faults: u64,
+    /// Lookups of an encoder by its stream, and how many of them took no lock.
+    pub encoder_lookups: u64,
+    pub encoder_hits: u64,
+    pub encoders_created: u64,
+    /// Now.
+    pub encoders_alive: u64,
+    pub streams_created: u64,
+    /// Now.
+    pub streams_alive: u64,
+    /// Driver streams made. They are reused and never destroyed, so as many exist.
+    pub driver_streams: u64,
+    /// What the driver took: kernel launches, copies and their bytes, fills.
+    pub launches: u64,
+    pub copies: u64,
+    pub copied_bytes: u64,
+    pub fills: u64,
+    /** Graphs captured (rdm_encoder_end_capture), and how often the driver took one to launch. What is submitted to a
+ stream while it is captured counts once, then, and not with each launch of the graph.*/
+    pub graphs_created: u64,
+    /// Now.
+    pub graphs_alive: u64,
+    pub graph_launches: u64,
+    /// Launches that the driver refused, of graphs too.
+    pub launches_refused: u64,
+    /// Batches of completion handlers that were committed.
+    pub batches_committed: u64,
+    /// Now: those whose handlers have yet to run to their end.
+    pub batches_pending: u64,
+    pub events_created: u64,
+    pub events_released: u64,
+    /// Now: created and not released.
+    pub events_alive: u64,
+    /// Now: driver events that no handle names, in the shared pool, with threads, or used by a synchronize.
+    pub events_pooled: u64,
+    /// Now: driver events that exist, but for those given up on a device that is lost.
+    pub driver_events: u64,
+    /// How often a thread that had no event left went to a shared pool, and took its lock.
+    pub event_pool_visits: u64,
+    /// Records by rdm_encoder_record_event and waits by rdm_encoder_wait_event that the driver took.
+    pub event_records: u64,
+    pub event_waits: u64,
+    /** How often a thread waited for a device's work or for completion handlers. What is done already is not waited for.
+ A synchronize that waits for both counts twice.*/
+    pub waits: u64,
+    /// Now: threads that wait so.
+    pub waits_running: u64,
+    /// For how long, all threads together, in nanoseconds; a wait counts when it ends.
+    pub wait_time_ns: u64,
+    /// Waits of any kind that ended with RDM_ERROR_TIMEOUT, and with RDM_ERROR_WATCHDOG.
+    pub wait_timeouts: u64,
+    pub wait_watchdogs: u64,
+    /// Modules loaded. They are never unloaded.
+    pub modules_loaded: u64,
+    /// Lookups of a module by its source, and how many of them found it there.
+    pub module_lookups: u64,
+    pub module_hits: u64,
+    /// Sources given to the run-time compiler, and how many of them failed.
+    pub compiles: u64,
+    pub compile_failures: u64,
+    /// Now.
+    pub compiles_running: u64,
+    /// How long the compiler took, all compiles together, in nanoseconds, without the wait for its turn.
+    pub compile_time_ns: u64,
+    /// Sources whose code was found in the cache on disk, and those looked for there in vain.
+    pub disk_cache_hits: u64,
+    pub disk_cache_misses: u64,
+    /// Blocks of device memory and of pinned host memory that were allocated and freed.
+    pub device_allocations: u64,
+    pub device_frees: u64,
+    pub host_allocations: u64,
+    pub host_frees: u64,
+    /// Driver calls that failed, also those that no caller was told of.
+    pub driver_errors: u64,
+    /// Errors kept for a stream, or for none (rdm_take_unattributed_error).
+    pub stream_errors: u64,
+    /// Log lines of these levels, also those that went nowhere.
+    pub log_errors: u64,
+    pub log_warnings: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of rdm_counters"][::core::mem::size_of::<rdm_counters>() - 416usize];
+    ["Alignment of rdm_counters"][::core::mem::align_of::<rdm_counters>() - 8usize];
+    [
+        "Offset of field: rdm_counters::struct_size",
+    ][::core::mem::offset_of!(rdm_counters, struct_size) - 0usize];
+    [
+        "Offset of field: rdm_counters::reserved",
+    ][::core::mem::offset_of!(rdm_counters, reserved) - 4usize];
+    [
+        "Offset of field: rdm_counters::device_lookups",
+    ][::core::mem::offset_of!(rdm_counters, device_lookups) - 8usize];
+    [
+        "Offset of field: rdm_counters::device_hits",
+    ][::core::mem::offset_of!(rdm_counters, device_hits) - 16usize];
+    [
+        "Offset of field: rdm_counters::device_constructions",
+    ][::core::mem::offset_of!(rdm_counters, device_constructions) - 24usize];
+    [
+        "Offset of field: rdm_counters::faults",
+    ][::core::mem::offset_of!(rdm_counters, faults) - 32usize];
+    [
+        "Offset of field: rdm_counters::encoder_lookups",
+    ][::core::mem::offset_of!(rdm_counters, encoder_lookups) - 40usize];
+    [
+        "Offset of field: rdm_counters::encoder_hits",
+    ][::core::mem::offset_of!(rdm_counters, encoder_hits) - 48usize];
+    [
+        "Offset of field: rdm_counters::encoders_created",
+    ][::core::mem::offset_of!(rdm_counters, encoders_created) - 56usize];
+    [
+        "Offset of field: rdm_counters::encoders_alive",
+    ][::core::mem::offset_of!(rdm_counters, encoders_alive) - 64usize];
+    [
+        "Offset of field: rdm_counters::streams_created",
+    ][::core::mem::offset_of!(rdm_counters, streams_created) - 72usize];
+    [
+        "Offset of field: rdm_counters::streams_alive",
+    ][::core::mem::offset_of!(rdm_counters, streams_alive) - 80usize];
+    [
+        "Offset of field: rdm_counters::driver_streams",
+    ][::core::mem::offset_of!(rdm_counters, driver_streams) - 88usize];
+    [
+        "Offset of field: rdm_counters::launches",
+    ][::core::mem::offset_of!(rdm_counters, launches) - 96usize];
+    [
+        "Offset of field: rdm_counters::copies",
+    ][::core::mem::offset_of!(rdm_counters, copies) - 104usize];
+    [
+        "Offset of field: rdm_counters::copied_bytes",
+    ][::core::mem::offset_of!(rdm_counters, copied_bytes) - 112usize];
+    [
+        "Offset of field: rdm_counters::fills",
+    ][::core::mem::offset_of!(rdm_counters, fills) - 120usize];
+    [
+        "Offset of field: rdm_counters::graphs_created",
+    ][::core::mem::offset_of!(rdm_counters, graphs_created) - 128usize];
+    [
+        "Offset of field: rdm_counters::graphs_alive",
+    ][::core::mem::offset_of!(rdm_counters, graphs_alive) - 136usize];
+    [
+        "Offset of field: rdm_counters::graph_launches",
+    ][::core::mem::offset_of!(rdm_counters, graph_launches) - 144usize];
+    [
+        "Offset of field: rdm_counters::launches_refused",
+    ][::core::mem::offset_of!(rdm_counters, launches_refused) - 152usize];
+    [
+        "Offset of field: rdm_counters::batches_committed",
+    ][::core::mem::offset_of!(rdm_counters, batches_committed) - 160usize];
+    [
+        "Offset of field: rdm_counters::batches_pending",
+    ][::core::mem::offset_of!(rdm_counters, batches_pending) - 168usize];
+    [
+        "Offset of field: rdm_counters::events_created",
+    ][::core::mem::offset_of!(rdm_counters, events_created) - 176usize];
+    [
+        "Offset of field: rdm_counters::events_released",
+    ][::core::mem::offset_of!(rdm_counters, events_released) - 184usize];
+    [
+        "Offset of field: rdm_counters::events_alive",
+    ][::core::mem::offset_of!(rdm_counters, events_alive) - 192usize];
+    [
+        "Offset of field: rdm_counters::events_pooled",
+    ][::core::mem::offset_of!(rdm_counters, events_pooled) - 200usize];
+    [
+        "Offset of field: rdm_counters::driver_events",
+    ][::core::mem::offset_of!(rdm_counters, driver_events) - 208usize];
+    [
+        "Offset of field: rdm_counters::event_pool_visits",
+    ][::core::mem::offset_of!(rdm_counters, event_pool_visits) - 216usize];
+    [
+        "Offset of field: rdm_counters::event_records",
+    ][::core::mem::offset_of!(rdm_counters, event_records) - 224usize];
+    [
+        "Offset of field: rdm_counters::event_waits",
+    ][::core::mem::offset_of!(rdm_counters, event_waits) - 232usize];
+    [
+        "Offset of field: rdm_counters::waits",
+    ][::core::mem::offset_of!(rdm_counters, waits) - 240usize];
+    [
+        "Offset of field: rdm_counters::waits_running",
+    ][::core::mem::offset_of!(rdm_counters, waits_running) - 248usize];
+    [
+        "Offset of field: rdm_counters::wait_time_ns",
+    ][::core::mem::offset_of!(rdm_counters, wait_time_ns) - 256usize];
+    [
+        "Offset of field: rdm_counters::wait_timeouts",
+    ][::core::mem::offset_of!(rdm_counters, wait_timeouts) - 264usize];
+    [
+        "Offset of field: rdm_counters::wait_watchdogs",
+    ][::core::mem::offset_of!(rdm_counters, wait_watchdogs) - 272usize];
+    [
+        "Offset of field: rdm_counters::modules_loaded",
+    ][::core::mem::offset_of!(rdm_counters, modules_loaded) - 280usize];
+    [
+        "Offset of field: rdm_counters::module_lookups",
+    ][::core::mem::offset_of!(rdm_counters, module_lookups) - 288usize];
+    [
+        "Offset of field: rdm_counters::module_hits",
+    ][::core::mem::offset_of!(rdm_counters, module_hits) - 296usize];
+    [
+        "Offset of field: rdm_counters::compiles",
+    ][::core::mem::offset_of!(rdm_counters, compiles) - 304usize];
+    [
+        "Offset of field: rdm_counters::compile_failures",
+    ][::core::mem::offset_of!(rdm_counters, compile_failures) - 312usize];
+    [
+        "Offset of field: rdm_counters::compiles_running",
+    ][::core::mem::offset_of!(rdm_counters, compiles_running) - 320usize];
+    [
+        "Offset of field: rdm_counters::compile_time_ns",
+    ][::core::mem::offset_of!(rdm_counters, compile_time_ns) - 328usize];
+    [
+        "Offset of field: rdm_counters::disk_cache_hits",
+    ][::core::mem::offset_of!(rdm_counters, disk_cache_hits) - 336usize];
+    [
+        "Offset of field: rdm_counters::disk_cache_misses",
+    ][::core::mem::offset_of!(rdm_counters, disk_cache_misses) - 344usize];
+    [
+        "Offset of field: rdm_counters::device_allocations",
+    ][::core::mem::offset_of!(rdm_counters, device_allocations) - 352usize];
+    [
+        "Offset of field: rdm_counters::device_frees",
+    ][::core::mem::offset_of!(rdm_counters, device_frees) - 360usize];
+    [
+        "Offset of field: rdm_counters::host_allocations",
+    ][::core::mem::offset_of!(rdm_counters, host_allocations) - 368usize];
+    [
+        "Offset of field: rdm_counters::host_frees",
+    ][::core::mem::offset_of!(rdm_counters, host_frees) - 376usize];
+    [
+        "Offset of field: rdm_counters::driver_errors",
+    ][::core::mem::offset_of!(rdm_counters, driver_errors) - 384usize];
+    [
+        "Offset of field: rdm_counters::stream_errors",
+    ][::core::mem::offset_of!(rdm_counters, stream_errors) - 392usize];
+    [
+        "Offset of field: rdm_counters::log_errors",
+    ][::core::mem::offset_of!(rdm_counters, log_errors) - 400usize];
+    [
+        "Offset of field: rdm_counters::log_warnings",
+    ][::core::mem::offset_of!(rdm_counters, log_warnings) - 408usize];
+};
+unsafe extern "C" {
+    /** Adds up the counters of all threads, those that have ended too. Loads no driver, makes no driver call, and takes no
+ lock that is held while the driver is called: so it answers also while every other thread stands still. Takes a look
+ at each event, stream and encoder slot that was ever used at one time: some microseconds for a thousand.*/
+    pub fn rdm_get_counters(out_counters: *mut rdm_counters) -> rdm_status;
 }
 /// A handle-like value in the call log is 0 where the call has none.
 #[repr(C)]

@@ -1,5 +1,6 @@
 #include "select.h"
 
+#include "log.h"
 #include "status.h"
 
 #include <stdio.h>
@@ -101,6 +102,10 @@ rdm_status rdm__driver_select(const char *name, int sim_device_count, const rdm_
     if (!choices[i].real) continue;
     int32_t count = 0;
     rdm_status status = open_choice(&choices[i], 0, &count);
+    if (status != RDM_OK || count == 0) {
+      rdm__log(RDM_LOG_DEBUG, "driver %s is not taken: %s", choices[i].name,
+               status == RDM_OK ? "it has no device" : rdm_last_error_message());
+    }
     if (status != RDM_OK) {
       if (first_failure == RDM_OK) first_failure = status;
       if (length < sizeof tried) {

@@ -209,11 +209,18 @@ typedef void (*rdm_log_handler)(rdm_log_level level, const char *message, void *
 
 /*
  * Sends log lines of `max_level` and more severe to `handler` in place of standard error; a null handler restores
- * that. The default level is RDM_LOG_INFO: errors, warnings, and the one line `bound HIP device N: ...` for each
- * device. A handler may be called from any thread, from several at once, and, by a thread that was already logging,
- * shortly after it was replaced. Works in any state.
+ * that. Until the first call of this function the level is rdm_default_log_level(). A handler may be called from any
+ * thread, from several at once, and, by a thread that was already logging, shortly after it was replaced. Works in any
+ * state.
  */
 RDM_API rdm_status rdm_set_log_handler(rdm_log_handler handler, void *user_data, rdm_log_level max_level);
+
+/*
+ * The level that RDM_LOG_LEVEL names (error, warning, info or debug), read once; else RDM_LOG_INFO: errors, warnings,
+ * and the one line `bound HIP device N: ...` for each device. For programs whose own handler is to go by it. Works in
+ * any state.
+ */
+RDM_API rdm_log_level rdm_default_log_level(void);
 
 /* ---- Driver ---------------------------------------------------------------------------------------------------- */
 
@@ -721,6 +728,119 @@ typedef void (*rdm_device_node_handler)(const rdm_device_node *node, void *user_
  * do not exist. Loads no driver and opens no node. Errors: RDM_ERROR_INVALID_ARGUMENT for a null handler.
  */
 RDM_API rdm_status rdm_device_nodes(rdm_device_node_handler handler, void *user_data);
+
+/* ---- Counters -------------------------------------------------------------------------------------------------- */
+
+/*
+ * What the process has done since its start. Those marked "now" go up and down; all others only grow, and a count that
+ * was read is never smaller when it is read again. They are read one after the other while other threads go on, so two
+ * of them may be of slightly different moments. What a call counted is there once the call has returned.
+ */
+typedef struct rdm_counters {
+  uint32_t struct_size;
+  uint32_t reserved;
+
+  /* Lookups of a device by its index, by any function that takes one, and how many of them found the device by what
+   * the thread remembered, without the map's lock. */
+  uint64_t device_lookups;
+  uint64_t device_hits;
+  /* Devices that were built. */
+  uint64_t device_constructions;
+  /* First faults of devices, each of which has cost the process that device, or all of them with AMD's runtime. */
+  uint64_t faults;
+
+  /* Lookups of an encoder by its stream, and how many of them took no lock. */
+  uint64_t encoder_lookups;
+  uint64_t encoder_hits;
+  uint64_t encoders_created;
+  /* Now. */
+  uint64_t encoders_alive;
+  uint64_t streams_created;
+  /* Now. */
+  uint64_t streams_alive;
+  /* Driver streams made. They are reused and never destroyed, so as many exist. */
+  uint64_t driver_streams;
+
+  /* What the driver took: kernel launches, copies and their bytes, fills. */
+  uint64_t launches;
+  uint64_t copies;
+  uint64_t copied_bytes;
+  uint64_t fills;
+  /* Graphs captured (rdm_encoder_end_capture), and how often the driver took one to launch. What is submitted to a
+   * stream while it is captured counts once, then, and not with each launch of the graph. */
+  uint64_t graphs_created;
+  /* Now. */
+  uint64_t graphs_alive;
+  uint64_t graph_launches;
+  /* Launches that the driver refused, of graphs too. */
+  uint64_t launches_refused;
+  /* Batches of completion handlers that were committed. */
+  uint64_t batches_committed;
+  /* Now: those whose handlers have yet to run to their end. */
+  uint64_t batches_pending;
+
+  uint64_t events_created;
+  uint64_t events_released;
+  /* Now: created and not released. */
+  uint64_t events_alive;
+  /* Now: driver events that no handle names, in the shared pool, with threads, or used by a synchronize. */
+  uint64_t events_pooled;
+  /* Now: driver events that exist, but for those given up on a device that is lost. */
+  uint64_t driver_events;
+  /* How often a thread that had no event left went to a shared pool, and took its lock. */
+  uint64_t event_pool_visits;
+  /* Records by rdm_encoder_record_event and waits by rdm_encoder_wait_event that the driver took. */
+  uint64_t event_records;
+  uint64_t event_waits;
+
+  /* How often a thread waited for a device's work or for completion handlers. What is done already is not waited for.
+   * A synchronize that waits for both counts twice. */
+  uint64_t waits;
+  /* Now: threads that wait so. */
+  uint64_t waits_running;
+  /* For how long, all threads together, in nanoseconds; a wait counts when it ends. */
+  uint64_t wait_time_ns;
+  /* Waits of any kind that ended with RDM_ERROR_TIMEOUT, and with RDM_ERROR_WATCHDOG. */
+  uint64_t wait_timeouts;
+  uint64_t wait_watchdogs;
+
+  /* Modules loaded. They are never unloaded. */
+  uint64_t modules_loaded;
+  /* Lookups of a module by its source, and how many of them found it there. */
+  uint64_t module_lookups;
+  uint64_t module_hits;
+  /* Sources given to the run-time compiler, and how many of them failed. */
+  uint64_t compiles;
+  uint64_t compile_failures;
+  /* Now. */
+  uint64_t compiles_running;
+  /* How long the compiler took, all compiles together, in nanoseconds, without the wait for its turn. */
+  uint64_t compile_time_ns;
+  /* Sources whose code was found in the cache on disk, and those looked for there in vain. */
+  uint64_t disk_cache_hits;
+  uint64_t disk_cache_misses;
+
+  /* Blocks of device memory and of pinned host memory that were allocated and freed. */
+  uint64_t device_allocations;
+  uint64_t device_frees;
+  uint64_t host_allocations;
+  uint64_t host_frees;
+
+  /* Driver calls that failed, also those that no caller was told of. */
+  uint64_t driver_errors;
+  /* Errors kept for a stream, or for none (rdm_take_unattributed_error). */
+  uint64_t stream_errors;
+  /* Log lines of these levels, also those that went nowhere. */
+  uint64_t log_errors;
+  uint64_t log_warnings;
+} rdm_counters;
+
+/*
+ * Adds up the counters of all threads, those that have ended too. Loads no driver, makes no driver call, and takes no
+ * lock that is held while the driver is called: so it answers also while every other thread stands still. Takes a look
+ * at each event, stream and encoder slot that was ever used at one time: some microseconds for a thousand.
+ */
+RDM_API rdm_status rdm_get_counters(rdm_counters *out_counters);
 
 /* ---- The simulated driver -------------------------------------------------------------------------------------- */
 

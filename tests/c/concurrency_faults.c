@@ -265,8 +265,25 @@ static void a_thread_without_a_key_left_is_refused_until_there_is_one(void) {
   int count = 0;
   rdm_thread_local_stream handle;
   rdm_stream resolved;
-  set_up();
+  /* Before the first lookup, with which the library would take one. */
   while (count < MOST_KEYS && pthread_key_create(&keys[count], NULL) == 0) count++;
+  set_up();
+  /* A thread that can not be told of its end remembers nothing, and all that it looks up is found and counted. */
+  rdm_counters before = {.struct_size = sizeof before};
+  rdm_counters after = before;
+  CHECK_OK(rdm_get_counters(&before));
+  for (int i = 0; i < 10; i++) {
+    rdm_device device;
+    rdm_encoder found;
+    CHECK_OK(rdm_device_get(0, &device));
+    CHECK_OK(rdm_encoder_get(stream, &found));
+    CHECK(device.bits == kernels.device.bits && found.bits == encoder.bits);
+    CHECK_OK(work_load(0, &kernels));
+  }
+  CHECK_OK(rdm_get_counters(&after));
+  CHECK(after.device_lookups == before.device_lookups + 20 && after.device_hits == 0);
+  CHECK(after.encoder_lookups == before.encoder_lookups + 10 && after.encoder_hits == 0);
+  CHECK(after.module_lookups == before.module_lookups + 10 && after.module_hits == 0);
   CHECK_OK(rdm_thread_local_stream_create(0, &handle));
   CHECK_STATUS(rdm_thread_local_stream_resolve(handle, &resolved), RDM_ERROR_RESOURCE);
   CHECK_STATUS(rdm_default_stream_set(stream), RDM_ERROR_RESOURCE);

@@ -87,13 +87,14 @@ static void call_what_works_in_any_state(void) {
   if (strlen(rdm_status_description(RDM_ERROR_FORKED)) == 0 || strlen(rdm_last_error_message()) == 0) failures++;
   if (rdm_last_error(&error) != RDM_OK || error.status != RDM_ERROR_FORKED) failures++;
   if (rdm_set_log_handler(NULL, NULL, RDM_LOG_INFO) != RDM_OK) failures++;
+  if (rdm_default_log_level() != RDM_LOG_INFO) failures++;
 }
 
 /* Every function of the header is either refused above or works in any state: one that is new is in neither list. */
 static void check_no_function_is_forgotten(void) {
   static const char *const in_any_state[] = {
-      "rdm_version",    "rdm_version_string",     "rdm_status_name",    "rdm_status_description",
-      "rdm_last_error", "rdm_last_error_message", "rdm_set_log_handler"};
+      "rdm_version",    "rdm_version_string",     "rdm_status_name",     "rdm_status_description",
+      "rdm_last_error", "rdm_last_error_message", "rdm_set_log_handler", "rdm_default_log_level"};
   static const char path[] = "csrc/include/rocm_device_map.h";
   FILE *header = fopen(path, "r");
   if (header == NULL) {
@@ -229,6 +230,8 @@ static void call_the_rest(const live *all) {
   EXPECT_FORKED(rdm_module_compile_count(&count));
   EXPECT_FORKED(rdm_module_disk_hit_count(&count));
   EXPECT_FORKED(rdm_module_load(all->kernels.device, "x", "x", 1, &module));
+  rdm_counters counters = {.struct_size = sizeof counters};
+  EXPECT_FORKED(rdm_get_counters(&counters));
   EXPECT_FORKED(rdm_code_get("sim", &work_source, &code, &read));
   EXPECT_FORKED(rdm_code_get_within("sim", &work_source, 0, &code, &read));
   EXPECT_FORKED(rdm_sim_call_count(NULL, &count));

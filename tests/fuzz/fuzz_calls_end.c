@@ -92,6 +92,23 @@ static void check_objects(void) {
              (unsigned long long)before.streams, (unsigned long long)after.streams);
 }
 
+/* The library's own counts agree with the driver's. The driver's error for a lost device leaves its objects there. */
+static void check_counters(bool lost) {
+  rdm_counters counters = {.struct_size = sizeof counters};
+  FUZZ_CHECK(CALL(CALLS_ANY, rdm_get_counters(&counters)) == RDM_OK, "%s", rdm_last_error_message());
+  FUZZ_CHECK(counters.events_alive == 0, "%llu events are alive", (unsigned long long)counters.events_alive);
+  FUZZ_CHECK(counters.waits_running == 0 && counters.compiles_running == 0, "somebody waits or compiles");
+  FUZZ_CHECK(counters.device_hits <= counters.device_lookups && counters.encoder_hits <= counters.encoder_lookups &&
+                 counters.module_hits <= counters.module_lookups,
+             "there are more hits than lookups");
+  if (lost) return;
+  rdm_sim_objects objects = count_objects();
+  FUZZ_CHECK(counters.driver_streams >= objects.streams && counters.driver_events <= objects.events,
+             "%llu driver streams of %llu, %llu driver events of %llu", (unsigned long long)counters.driver_streams,
+             (unsigned long long)objects.streams, (unsigned long long)counters.driver_events,
+             (unsigned long long)objects.events);
+}
+
 void calls_check_end(void) {
   bool lost = any_lost();
   FUZZ_CHECK(rdm_sim_clear_injections(NULL) == RDM_OK, "%s", rdm_last_error_message());
@@ -106,6 +123,7 @@ void calls_check_end(void) {
   }
   rdm_error error = {.struct_size = sizeof error};
   rdm_take_unattributed_error(&error);
+  check_counters(lost);
   /* What a lost device had stays with it. */
   if (!lost) check_objects();
 }

@@ -12,8 +12,10 @@ use rocm_device_map::probe::{add, arange_f32, array_to_raw_bytes, full_like, mul
 use rocm_device_map::streams::{
     install_thread_local_default_stream, new_thread_local_stream_on_gpu,
 };
-use rocm_device_map::{Device, DriverChoice, LogLevel, set_log_handler};
-use serde::Serialize;
+use rocm_device_map::{
+    Counters, Device, DriverChoice, counters, default_log_level, set_log_handler,
+};
+use serde::{Serialize, Serializer};
 
 use crate::output::{Failure, choose_and_tell, write, write_json};
 
@@ -43,6 +45,9 @@ pub struct Arguments {
     /// End after so many seconds
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<f64>,
+    /// Show at the end what the library counted
+    #[arg(long)]
+    counters: bool,
     /// Print one JSON object to standard output
     #[arg(long)]
     json: bool,
@@ -79,6 +84,9 @@ struct Report {
     errors: u64,
     seconds: f64,
     evaluations_per_second: f64,
+    /// With --counters.
+    #[serde(serialize_with = "by_name", skip_serializing_if = "Option::is_none")]
+    counters: Option<Counters>,
 }
 
 #[derive(Serialize)]
@@ -193,7 +201,7 @@ fn progress_bar(rounds: Option<u64>, limit: Option<Duration>) -> ProgressBar {
         bar.set_style(style);
     }
     let above = bar.clone();
-    let _ = set_log_handler(LogLevel::Info, move |_, line| {
+    let _ = set_log_handler(default_log_level(), move |_, line| {
         above.suspend(|| eprintln!("{line}"));
     });
     bar
@@ -222,6 +230,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         errors: tally.errors.load(Ordering::Relaxed),
         seconds,
         evaluations_per_second: evaluations as f64 / seconds.max(1e-9),
+        counters: arguments.counters.then(counters).transpose()?,
     };
     for complaint in tally.complaints.lock().iter().flat_map(|list| list.iter()) {
         eprintln!("error: {complaint}");
@@ -234,6 +243,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let bound_twice = report.devices.iter().any(|device| device.constructions > 1);
     let failed = report.wrong > 0 || report.errors > 0 || report.evaluations == 0 || bound_twice;
     Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn by_name<S: Serializer>(counters: &Option<Counters>, serializer: S) -> Result<S::Ok, S::Error> {
+    let entries = counters.iter().flat_map(Counters::entries);
+    serializer.collect_map(entries.map(|entry| (entry.name, entry.value)))
 }
 
 fn device_count(asked: Option<u32>, choice: &DriverChoice) -> Result<u32, Failure> {
@@ -348,6 +362,9 @@ fn summary(report: &Report) -> String {
         report.wrong,
         report.errors
     ));
+    for entry in report.counters.iter().flat_map(Counters::entries) {
+        text.push_str(&format!("{:<24}{:>16}\n", entry.name, entry.value));
+    }
     text
 }
 

@@ -29,6 +29,7 @@ enum Rule {
     Number(u64),
     /// One of two values, with what the second does.
     Choice([&'static str; 2]),
+    OneOf(&'static [&'static str]),
     CacheFolder,
     File,
     Folder,
@@ -60,7 +61,7 @@ const fn known(
     }
 }
 
-const KNOWN: [Known; 20] = [
+const KNOWN: [Known; 21] = [
     known("RDM_DRIVER", Rule::Driver, true, "the driver to use"),
     known(
         "RDM_SIM_DEVICES",
@@ -115,6 +116,12 @@ const KNOWN: [Known; 20] = [
         Rule::Choice(["0", "1"]),
         false,
         "1: host waits sleep at once",
+    ),
+    known(
+        "RDM_LOG_LEVEL",
+        Rule::OneOf(&["error", "warning", "info", "debug"]),
+        true,
+        "the least severe lines that go to standard error",
     ),
     known(
         "RDM_CACHE_DIR",
@@ -285,6 +292,10 @@ fn check(known: &Known, value: &str, drivers: &[DriverReport]) -> Result<(), Str
             value == *off || value == *on,
             format!("it has to be {off} or {on}"),
         ),
+        Rule::OneOf(names) => require(
+            names.contains(&value),
+            format!("it has to be one of {}", names.join(", ")),
+        ),
         Rule::CacheFolder => require(
             value.is_empty() || value.starts_with('/'),
             "it has to be a path that begins with /, or empty for no cache".to_owned(),
@@ -352,6 +363,10 @@ mod tests {
             ("RDM_WATCHDOG_SECS", "18446744073709551615", true),
             ("RDM_WATCHDOG_SECS", "18446744073709551616", false),
             ("RDM_EVENT_BLOCKING", "1", true),
+            ("RDM_LOG_LEVEL", "debug", true),
+            ("RDM_LOG_LEVEL", "", true),
+            ("RDM_LOG_LEVEL", "Debug", false),
+            ("RDM_LOG_LEVEL", "4", false),
             ("RDM_EVENT_BLOCKING", "yes", false),
             ("RDM_CACHE_DIR", "", true),
             ("RDM_CACHE_DIR", "cache", false),
