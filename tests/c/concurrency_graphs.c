@@ -160,6 +160,8 @@ static void launch_published(unsigned number) {
     rdm_graph graph = {published};
     rdm_status status = rdm_encoder_launch_graph(shared.encoder, graph);
     CHECK_THAT(status == RDM_OK || status == RDM_ERROR_STALE_HANDLE, "%s", rdm_last_error_message());
+    /* A lock that is taken anew at once leaves the thread that makes graphs out. */
+    test_sleep_ns(20000);
   }
 }
 
