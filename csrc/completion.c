@@ -216,7 +216,8 @@ static uint64_t look_at(rdm__queue *queue) {
   rdm__mutex_unlock(&queue->lock);
   if (!is_pending) return 0;
   const rdm_error before = *rdm__thread_error();
-  rdm_status status = rdm__queue_poll(queue, following);
+  rdm_status status = rdm__queue_end_left_capture(queue);
+  if (status == RDM_OK) status = rdm__queue_poll(queue, following);
   if (status != RDM_OK) *rdm__thread_error() = before;
   return status == RDM_OK ? committed : 0;
 }

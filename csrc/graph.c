@@ -11,9 +11,8 @@ enum { DESTROYED_AT_ONCE = 64 };
 static bool retire(rdm__object *object) {
   rdm__graph *graph = (rdm__graph *)object;
   rdm__device *device = graph->queue->device;
-  /* Nothing is destroyed on a lost device; and where there is no memory, what the driver has of it is lost. */
-  if (rdm__device_has_faulted(device)) return true;
   rdm__mutex_lock(&device->released_graphs.lock);
+  /* Where there is no memory for it, what the driver has of it is lost. */
   bool is_kept = rdm__pointer_stack_push(&device->released_graphs.idle, graph);
   rdm__mutex_unlock(&device->released_graphs.lock);
   return !is_kept;
@@ -51,11 +50,10 @@ rdm_status rdm_graph_release(rdm_graph handle) {
   return rdm__handle_close(&graphs, handle.bits);
 }
 
-/* Some runtimes free what a graph that still runs reads, so the queue that it ran on has to be idle. One whose driver
- * stream other code has destroyed runs nothing any more. */
+/* Some runtimes free what a graph that still runs reads, so the queue that it ran on has to be idle. Where the driver
+ * does not say so, such as of a lost device, the graph stays. */
 static bool is_idle(rdm__queue *queue) {
-  rdm_status status = rdm__queue_poll(queue, "ending released graphs");
-  return status != RDM_NOT_READY && rdm__device_check(queue->device) == RDM_OK && rdm__runtime_check() == RDM_OK;
+  return rdm__queue_poll(queue, "ending released graphs") == RDM_OK;
 }
 
 static void destroy(rdm__device *device, rdm__graph *graph) {

@@ -72,23 +72,31 @@ rdm_status rdm__queue_poll(rdm__queue *queue, const char *doing) {
   return status;
 }
 
-/* A stream that ended in the midst of its capture: what was captured is lost, and its queue is of use again. */
-static rdm_status end_left_capture(rdm__queue *queue) {
+/* With the queue's lock held, in a visit. */
+static void drop_capture(rdm__queue *queue) {
   rdm__device *device = queue->device;
+  void *graph = NULL;
+  int error = device->driver->stream_end_capture(queue->native, &graph);
+  if (error != RDM_HIP_SUCCESS) {
+    rdm__device_note_failure(device, RDM__CALL_stream_end_capture, error, "ending a capture that its stream left");
+  }
+  error = graph == NULL ? RDM_HIP_SUCCESS : device->driver->graph_destroy(graph);
+  if (error != RDM_HIP_SUCCESS) {
+    rdm__device_note_failure(device, RDM__CALL_graph_destroy, error, "ending a capture that its stream left");
+  }
+  queue->capture_is_left = false;
+  atomic_store(&queue->is_captured, false);
+}
+
+rdm_status rdm__queue_end_left_capture(rdm__queue *queue) {
   rdm__capture_guard guard;
   rdm_status status = RDM_OK;
   rdm__mutex_lock(&queue->lock);
-  bool is_captured = atomic_load(&queue->is_captured);
-  if (is_captured) status = rdm__visit_begin(device, &guard);
-  if (is_captured && status == RDM_OK) {
-    void *graph = NULL;
-    int error = device->driver->stream_end_capture(queue->native, &graph);
-    if (error != RDM_HIP_SUCCESS) {
-      rdm__device_note_failure(device, RDM__CALL_stream_end_capture, error, "taking over an idle stream");
-    }
-    if (graph != NULL) (void)device->driver->graph_destroy(graph);
-    atomic_store(&queue->is_captured, false);
-    rdm__visit_end(device, &guard);
+  bool is_left = queue->capture_is_left;
+  if (is_left) status = rdm__visit_begin(queue->device, &guard);
+  if (is_left && status == RDM_OK) {
+    drop_capture(queue);
+    rdm__visit_end(queue->device, &guard);
   }
   rdm__mutex_unlock(&queue->lock);
   return status;
@@ -114,7 +122,7 @@ static rdm_status choose(rdm__device *device, rdm__queue **out_queue) {
   while (status == RDM_OK && chosen == NULL && busy_count < BUSY_QUEUES_PASSED_OVER) {
     rdm__queue *candidate = pop(device);
     if (candidate == NULL) break;
-    status = end_left_capture(candidate);
+    status = rdm__queue_end_left_capture(candidate);
     if (status == RDM_OK) {
       status = rdm__queue_poll(candidate, "taking over an idle stream");
     }
@@ -159,6 +167,9 @@ rdm_status rdm__queue_acquire(rdm__device *device, int32_t stream_index, rdm__qu
 
 /* On a faulted device, too, where none is ever taken from the pool: so that what is leaked stays reachable. */
 void rdm__queue_retire(rdm__queue *queue) {
+  rdm__mutex_lock(&queue->lock);
+  queue->capture_is_left = atomic_load(&queue->is_captured);
+  rdm__mutex_unlock(&queue->lock);
   atomic_fetch_add_explicit(&queue->device->unused_queues, 1, memory_order_relaxed);
   push(&queue->device->queue_pool, queue);
 }

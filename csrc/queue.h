@@ -55,6 +55,8 @@ struct rdm__queue {
   int32_t stream_index;
   /* By rdm_encoder_begin_capture, and not ended yet. Written with the lock held. */
   atomic_bool is_captured;
+  /* Its stream ended meanwhile: the capture is nobody's. Guarded by the lock. */
+  bool capture_is_left;
   /* How many threads ask the driver whether the stream is done, which they do without the lock. To ask it of a stream
    * that is captured would cost the capture: so a thread counts itself and looks at is_captured, while who captures
    * sets that first and waits for those who are counted. Both in sequentially consistent order. */
@@ -68,7 +70,13 @@ rdm_status rdm__queue_acquire(rdm__device *device, int32_t stream_index, rdm__qu
 /* Whether all that was submitted is done: as rdm__poll of its driver stream, and not-ready while it is captured. */
 rdm_status rdm__queue_poll(rdm__queue *queue, const char *doing);
 
-/* Gives back the queue of a stream that has ended, with what is pending on it. */
+/*
+ * Ends the capture that its stream left open as it ended; what was captured is dropped. Called by who takes the queue
+ * over, and before that by the completion thread where handlers wait for it. Does nothing where there is none.
+ */
+rdm_status rdm__queue_end_left_capture(rdm__queue *queue);
+
+/* Gives back the queue of a stream that has ended, with what is pending on it. Makes no driver call. */
 void rdm__queue_retire(rdm__queue *queue);
 
 #endif

@@ -329,6 +329,43 @@ static void a_stream_that_ends_in_its_capture_gives_its_queue_back(void) {
   CHECK_THAT(objects.streams == 1 && objects.graphs == 0, "%llu streams", (unsigned long long)objects.streams);
 }
 
+/* Also those of a batch that is open, or was committed in the midst of the capture. No later stream is needed. */
+static void handlers_of_a_stream_that_ends_in_its_capture_run(void) {
+  test_use_sim(1);
+  place at = make_place();
+  CHECK_OK(rdm_encoder_begin_capture(at.encoder));
+  CHECK_OK(work_submit(at.encoder, &at.kernels, &at.buffers));
+  CHECK_OK(rdm_encoder_add_completion_handler(at.encoder, note_run, NULL));
+  CHECK_OK(rdm_encoder_commit(at.encoder));
+  CHECK_OK(rdm_encoder_add_completion_handler(at.encoder, note_run, NULL));
+  /* Several looks of the thread that runs them. */
+  test_sleep_ns(100 * TEST_MILLISECOND);
+  CHECK(handlers_run == 0);
+  uint64_t before = calls_of("hipStreamEndCapture");
+  CHECK_OK(rdm_stream_release(at.stream));
+  uint64_t end = test_now_ns() + 10 * TEST_SECOND;
+  while (handlers_run < 2 && test_now_ns() < end) test_sleep_ns(TEST_MILLISECOND);
+  CHECK_THAT(handlers_run == 2, "%u of 2 handlers ran", handlers_run);
+  CHECK(calls_of("hipStreamEndCapture") == before + 1 && count_driver_graphs() == 0);
+  CHECK_OK(work_on_new_stream(0, 2));
+}
+
+static void an_end_of_a_capture_destroys_64_graphs_at_most(void) {
+  enum { GRAPHS = 70, AT_ONCE = 64 };
+  test_use_sim(1);
+  place at = make_place();
+  rdm_graph graphs[GRAPHS];
+  for (int i = 0; i < GRAPHS; i++) {
+    CHECK_OK(rdm_encoder_begin_capture(at.encoder));
+    CHECK_OK(rdm_encoder_end_capture(at.encoder, &graphs[i]));
+  }
+  for (int i = 0; i < GRAPHS; i++) CHECK_OK(rdm_graph_release(graphs[i]));
+  capture_nothing(at.encoder);
+  CHECK_THAT(count_driver_graphs() == GRAPHS - AT_ONCE + 1, "%llu graphs", (unsigned long long)count_driver_graphs());
+  capture_nothing(at.encoder);
+  CHECK(count_driver_graphs() == 1);
+}
+
 static void a_capture_outlives_its_encoder(void) {
   test_use_sim(1);
   place at = make_place();
@@ -471,6 +508,10 @@ const test_case graph_tests[] = {
      .function = a_graph_released_in_the_midst_of_its_launch_is_still_whole},
     {.name = "a_stream_that_ends_in_its_capture_gives_its_queue_back",
      .function = a_stream_that_ends_in_its_capture_gives_its_queue_back},
+    {.name = "handlers_of_a_stream_that_ends_in_its_capture_run",
+     .function = handlers_of_a_stream_that_ends_in_its_capture_run},
+    {.name = "an_end_of_a_capture_destroys_64_graphs_at_most",
+     .function = an_end_of_a_capture_destroys_64_graphs_at_most},
     {.name = "a_capture_outlives_its_encoder", .function = a_capture_outlives_its_encoder},
     {.name = "calls_in_the_wrong_order_are_told_what_is_right",
      .function = calls_in_the_wrong_order_are_told_what_is_right},
