@@ -98,7 +98,7 @@ impl Encoder {
     /// What `submit` returns; [`Status::Capturing`](crate::Status::Capturing) where the stream is
     /// being captured already, or something was asked of it that the driver does not capture;
     /// [`Status::Unsupported`](crate::Status::Unsupported) where the driver has no captures; the
-    /// handle errors. The capture is over then.
+    /// handle errors. The capture is over then, or ends with the stream where the driver fails to end it.
     pub fn capture(&self, submit: impl FnOnce() -> Result<()>) -> Result<Graph> {
         // SAFETY: the function takes any handle.
         check(unsafe { sys::rdm_encoder_begin_capture(self.as_raw()) })?;

@@ -123,6 +123,21 @@ static void enqueue_callback(rdm__queue *queue) {
   for (; batch != NULL; batch = batch->next) batch->callback = number;
 }
 
+/* With the queue's lock held: the thread, which runs, has something to do for it. */
+static void activate(rdm__queue *queue) {
+  rdm__completions *completions = &queue->completions;
+  rdm__completion_worker *worker = worker_of(queue->device);
+  rdm__mutex_lock(&worker->lock);
+  if (!completions->is_active) {
+    completions->is_active = true;
+    completions->next_active = worker->active;
+    worker->active = queue;
+  }
+  worker->is_signalled = true;
+  rdm__condition_broadcast(&worker->wake);
+  rdm__mutex_unlock(&worker->lock);
+}
+
 void rdm__completions_commit(rdm__queue *queue, bool may_call_driver) {
   rdm__completions *completions = &queue->completions;
   rdm__batch *batch = completions->open;
@@ -137,17 +152,7 @@ void rdm__completions_commit(rdm__queue *queue, bool may_call_driver) {
   batch->number = ++completions->batches_committed;
   rdm__count_alone(&queue->counts.batches, 1);
   if (may_call_driver) enqueue_callback(queue);
-
-  rdm__completion_worker *worker = worker_of(queue->device);
-  rdm__mutex_lock(&worker->lock);
-  if (!completions->is_active) {
-    completions->is_active = true;
-    completions->next_active = worker->active;
-    worker->active = queue;
-  }
-  worker->is_signalled = true;
-  rdm__condition_broadcast(&worker->wake);
-  rdm__mutex_unlock(&worker->lock);
+  activate(queue);
 }
 
 void rdm__completions_commit_own(rdm__queue *queue, uint64_t owner, bool may_call_driver) {
@@ -158,6 +163,9 @@ void rdm__completions_commit_own(rdm__queue *queue, uint64_t owner, bool may_cal
 void rdm__completions_end_stream(rdm__queue *queue) {
   rdm__mutex_lock(&queue->lock);
   rdm__completions_commit(queue, false);
+  /* No driver call may be made here, and a capture that nobody ends would hold up other code on the device. */
+  queue->capture_is_left = atomic_load(&queue->is_captured);
+  if (queue->capture_is_left) activate(queue);
   rdm__mutex_unlock(&queue->lock);
   /* At once, whatever is pending: what waited for its batches would come back as late as this device's completion
    * thread, and threads that end faster than that would make ever more queues. */
@@ -216,8 +224,7 @@ static uint64_t look_at(rdm__queue *queue) {
   rdm__mutex_unlock(&queue->lock);
   if (!is_pending) return 0;
   const rdm_error before = *rdm__thread_error();
-  rdm_status status = rdm__queue_end_left_capture(queue);
-  if (status == RDM_OK) status = rdm__queue_poll(queue, following);
+  rdm_status status = rdm__queue_poll(queue, following);
   if (status != RDM_OK) *rdm__thread_error() = before;
   return status == RDM_OK ? committed : 0;
 }
@@ -235,8 +242,9 @@ static void deactivate(rdm__completion_worker *worker, rdm__queue *queue) {
 /* Runs what is over for one queue, and takes it out of the list where nothing is left to wait for. */
 static void progress(rdm__completion_worker *worker, rdm__queue *queue, bool look) {
   uint64_t done_through = 0;
-  if (look && rdm__runtime_thread_enters_driver()) {
-    done_through = look_at(queue);
+  if (rdm__runtime_thread_enters_driver()) {
+    rdm__queue_end_left_capture(queue);
+    if (look) done_through = look_at(queue);
     rdm__runtime_thread_left_driver();
   }
   rdm__mutex_lock(&queue->lock);
@@ -252,7 +260,8 @@ static void progress(rdm__completion_worker *worker, rdm__queue *queue, bool loo
     enqueue_callback(queue);
     rdm__runtime_thread_left_driver();
   }
-  if (queue->completions.first_pending == NULL) deactivate(worker, queue);
+  bool has_capture = queue->capture_is_left && !rdm__device_has_faulted(queue->device);
+  if (queue->completions.first_pending == NULL && !has_capture) deactivate(worker, queue);
   rdm__mutex_unlock(&queue->lock);
 }
 

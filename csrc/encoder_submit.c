@@ -168,17 +168,21 @@ rdm_status rdm_encoder_fill(rdm_encoder handle, void *destination, uint8_t value
   return end(&on, status);
 }
 
+/* As begin, with the device's completion thread running. */
+static rdm_status begin_with_worker(rdm_encoder handle, submission *on) {
+  rdm_status status = begin(handle, on);
+  if (status != RDM_OK || rdm__completion_worker_runs(on->device)) return status;
+  /* A thread is started with no lock held. */
+  end(on, RDM_OK);
+  status = rdm__device_check(on->device);
+  if (status == RDM_OK) status = rdm__completion_worker_start(on->device);
+  return status == RDM_OK ? begin(handle, on) : status;
+}
+
 rdm_status rdm_encoder_add_completion_handler(rdm_encoder handle, rdm_completion_handler handler, void *user_data) {
   if (handler == NULL) return rdm__fail(RDM_ERROR_INVALID_ARGUMENT, "handler is null");
   submission on = {0};
-  rdm_status status = begin(handle, &on);
-  if (status == RDM_OK && !rdm__completion_worker_runs(on.device)) {
-    /* A thread is started with no lock held. */
-    end(&on, RDM_OK);
-    status = rdm__device_check(on.device);
-    if (status == RDM_OK) status = rdm__completion_worker_start(on.device);
-    if (status == RDM_OK) status = begin(handle, &on);
-  }
+  rdm_status status = begin_with_worker(handle, &on);
   if (status != RDM_OK) return status;
   status = rdm__device_check(on.device);
   if (status == RDM_OK) status = rdm__completions_add(on.queue, handle.bits, handler, user_data);
@@ -314,7 +318,8 @@ static rdm_status begin_capture(const submission *on) {
 rdm_status rdm_encoder_begin_capture(rdm_encoder handle) {
   submission on = {0};
   rdm__capture_guard guard;
-  rdm_status status = begin(handle, &on);
+  /* The thread sees to the capture where its stream ends meanwhile. */
+  rdm_status status = begin_with_worker(handle, &on);
   if (status != RDM_OK) return status;
   status = rdm__visit_begin(on.device, &guard);
   if (status == RDM_OK) {
@@ -330,10 +335,12 @@ static rdm_status end_capture(const submission *on, rdm__graph *graph) {
   rdm__queue *queue = on->queue;
   void *captured = NULL;
   int error = driver->stream_end_capture(queue->native, &captured);
-  atomic_store(&queue->is_captured, false);
+  bool goes_on = error != RDM_HIP_SUCCESS && rdm__stream_is_capturing(on->device, queue->native);
+  atomic_store(&queue->is_captured, goes_on);
   if (error != RDM_HIP_SUCCESS) {
     return rdm__device_call_failed(on->device, RDM__CALL_stream_end_capture, error,
-                                   "ending the capture of stream %d, which is lost", queue->stream_index);
+                                   "ending the capture of stream %d, which %s", queue->stream_index,
+                                   goes_on ? "goes on" : "is lost");
   }
   rdm_status status = RDM_OK;
   error = driver->graph_instantiate(&graph->native, captured, 0);

@@ -84,8 +84,9 @@ static void drop_capture(rdm__queue *queue) {
   if (error != RDM_HIP_SUCCESS) {
     rdm__device_note_failure(device, RDM__CALL_graph_destroy, error, "ending a capture that its stream left");
   }
-  queue->capture_is_left = false;
-  atomic_store(&queue->is_captured, false);
+  bool goes_on = graph == NULL && rdm__stream_is_capturing(device, queue->native);
+  queue->capture_is_left = goes_on;
+  atomic_store(&queue->is_captured, goes_on);
 }
 
 rdm_status rdm__queue_end_left_capture(rdm__queue *queue) {
@@ -167,9 +168,6 @@ rdm_status rdm__queue_acquire(rdm__device *device, int32_t stream_index, rdm__qu
 
 /* On a faulted device, too, where none is ever taken from the pool: so that what is leaked stays reachable. */
 void rdm__queue_retire(rdm__queue *queue) {
-  rdm__mutex_lock(&queue->lock);
-  queue->capture_is_left = atomic_load(&queue->is_captured);
-  rdm__mutex_unlock(&queue->lock);
   atomic_fetch_add_explicit(&queue->device->unused_queues, 1, memory_order_relaxed);
   push(&queue->device->queue_pool, queue);
 }

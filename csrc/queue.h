@@ -71,8 +71,8 @@ rdm_status rdm__queue_acquire(rdm__device *device, int32_t stream_index, rdm__qu
 rdm_status rdm__queue_poll(rdm__queue *queue, const char *doing);
 
 /*
- * Ends the capture that its stream left open as it ended; what was captured is dropped. Called by who takes the queue
- * over, and before that by the completion thread where handlers wait for it. Does nothing where there is none.
+ * Ends the capture that its stream left open as it ended; what was captured is dropped. The completion thread does so
+ * within moments; who takes the queue over before that does it first. Does nothing where there is none.
  */
 rdm_status rdm__queue_end_left_capture(rdm__queue *queue);
 

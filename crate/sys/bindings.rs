@@ -789,7 +789,7 @@ unsafe extern "C" {
     /** Ends the capture and makes a graph of it, which may be empty. Any thread may call it. Errors:
  RDM_ERROR_INVALID_ARGUMENT where rdm_encoder_begin_capture was not called before, RDM_ERROR_CAPTURING where something
  that the driver does not capture was asked of the stream meanwhile, the handle errors, the driver's. The capture is
- over also where the driver fails.*/
+ then over too, unless the driver says that it goes on, as the message tells; the stream's end ends it in any case.*/
     pub fn rdm_encoder_end_capture(
         encoder: rdm_encoder,
         out_graph: *mut rdm_graph,

@@ -506,7 +506,7 @@ RDM_API rdm_status rdm_encoder_begin_capture(rdm_encoder encoder);
  * Ends the capture and makes a graph of it, which may be empty. Any thread may call it. Errors:
  * RDM_ERROR_INVALID_ARGUMENT where rdm_encoder_begin_capture was not called before, RDM_ERROR_CAPTURING where something
  * that the driver does not capture was asked of the stream meanwhile, the handle errors, the driver's. The capture is
- * over also where the driver fails.
+ * then over too, unless the driver says that it goes on, as the message tells; the stream's end ends it in any case.
  */
 RDM_API rdm_status rdm_encoder_end_capture(rdm_encoder encoder, rdm_graph *out_graph);
 

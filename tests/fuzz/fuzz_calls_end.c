@@ -53,12 +53,20 @@ static void take_errors(const calls_device *device) {
   }
 }
 
-/* Also for the work of streams that have ended, which no function of the library waits for. */
+/* Also for the work of streams that have ended, which no function of the library waits for. Refused until the library
+ * has ended the captures that streams left open. */
 static void wait_for_driver(int32_t device_index) {
   const rdm__driver *driver = NULL;
-  FUZZ_CHECK(rdm__runtime_enter(&driver) == RDM_OK && driver->set_device(device_index) == RDM_HIP_SUCCESS &&
-                 driver->device_synchronize() == RDM_HIP_SUCCESS,
-             "device %d has not done its work", device_index);
+  struct timespec pause = {.tv_nsec = 100000};
+  FUZZ_CHECK(rdm__runtime_enter(&driver) == RDM_OK && driver->set_device(device_index) == RDM_HIP_SUCCESS,
+             "device %d can not be made current", device_index);
+  int error = driver->device_synchronize();
+  for (int i = 0; i < 50000 && error == RDM_HIP_CAPTURE_UNSUPPORTED; i++) {
+    nanosleep(&pause, NULL);
+    error = driver->device_synchronize();
+  }
+  FUZZ_CHECK(error == RDM_HIP_SUCCESS, "device %d has not done its work: %d", device_index, error);
+  (void)driver->get_last_error();
 }
 
 static void settle(const calls_device *device, bool lost) {

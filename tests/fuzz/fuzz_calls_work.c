@@ -70,7 +70,11 @@ static void use_batch(fuzz_input *input) {
   rdm_encoder encoder = {calls_choose(input, CALLS_ENCODER, &expected)};
   uint8_t choice = fuzz_byte(input);
   void *native = NULL;
-  if (choice % 4 == 0) CALL(expected, rdm_encoder_commit(encoder));
+  if (choice % 8 == 0) CALL(expected, rdm_encoder_commit(encoder));
+  if (choice % 8 == 4) {
+    rdm_status refused = CALL(CALLS_ANY, rdm_encoder_launch_graph(encoder, (rdm_graph){encoder.bits}));
+    FUZZ_CHECK(refused != RDM_OK, "an encoder is launched as a graph");
+  }
   if (choice % 4 == 1) CALL(expected, rdm_encoder_get_native_stream(encoder, &native));
   if (choice % 4 < 2) return;
   /* Counted before: it may run before the call returns. */
@@ -102,23 +106,41 @@ static rdm_status wait_for_evaluation(rdm_stream stream) {
   return RDM_ERROR_TIMEOUT;
 }
 
-/* Fill, launch, copy and wait on a stream of its own: every byte has to be right. */
+/* Fill, launch and copy: given to a stream, or captured and launched twice, as the last of them does it all again. */
+static rdm_status submit_evaluation(rdm_encoder encoder, const calls_device *device, size_t at, uint8_t value,
+                                    uint8_t by) {
+  bool by_graph = by % 2 == 1;
+  rdm_graph graph = {0};
+  uint8_t *cell = device->cells + at;
+  rdm_status status = by_graph ? CALL(CALLS_ANY, rdm_encoder_begin_capture(encoder)) : RDM_OK;
+  if (status == RDM_OK) status = CALL(CALLS_ANY, rdm_encoder_fill(encoder, cell, value, CALLS_CELL_BYTES));
+  if (status == RDM_OK) status = launch_add(encoder, device->add, cell, by, CALLS_CELL_BYTES, 3, CALLS_ANY);
+  if (status == RDM_OK) {
+    status =
+        CALL(CALLS_ANY, rdm_encoder_copy(encoder, device->host + at, cell, CALLS_CELL_BYTES, RDM_COPY_DEVICE_TO_HOST));
+  }
+  /* Where one of these failed the stream ends in its capture. */
+  if (status != RDM_OK || !by_graph) return status;
+  status = CALL(CALLS_ANY, rdm_encoder_end_capture(encoder, &graph));
+  for (int i = 0; i < 2 && status == RDM_OK; i++) status = CALL(CALLS_ANY, rdm_encoder_launch_graph(encoder, graph));
+  if (graph.bits == 0) return status;
+  FUZZ_CHECK(CALL(CALLS_ANY, rdm_graph_release(graph)) == RDM_OK, "a graph is not released");
+  CALL(CALLS_STALE, rdm_graph_release(graph));
+  return status;
+}
+
+/* On a stream of its own: every byte has to be right. */
 static void evaluate(fuzz_input *input) {
   calls_device *device = calls_choose_device(input);
   uint8_t value = fuzz_byte(input);
   uint8_t by = fuzz_byte(input);
   size_t at = (size_t)take_cell() * CALLS_CELL_BYTES;
-  uint8_t *cell = device->cells + at;
-  uint8_t *host = device->host + at;
+  const uint8_t *host = device->host + at;
   rdm_stream stream = {0};
   rdm_encoder encoder = {0};
   if (CALL(CALLS_ANY, rdm_stream_create(device->index, &stream)) != RDM_OK) return;
   rdm_status status = CALL(CALLS_ANY, rdm_encoder_get(stream, &encoder));
-  if (status == RDM_OK) status = CALL(CALLS_ANY, rdm_encoder_fill(encoder, cell, value, CALLS_CELL_BYTES));
-  if (status == RDM_OK) status = launch_add(encoder, device->add, cell, by, CALLS_CELL_BYTES, 3, CALLS_ANY);
-  if (status == RDM_OK) {
-    status = CALL(CALLS_ANY, rdm_encoder_copy(encoder, host, cell, CALLS_CELL_BYTES, RDM_COPY_DEVICE_TO_HOST));
-  }
+  if (status == RDM_OK) status = submit_evaluation(encoder, device, at, value, by);
   if (status == RDM_OK && !atomic_load(&the_world.held)) {
     status = wait_for_evaluation(stream);
     for (int i = 0; status == RDM_OK && i < CALLS_CELL_BYTES; i++) {
