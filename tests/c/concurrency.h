@@ -37,6 +37,7 @@ extern const test_case memory_tests[];
 extern const test_case late_exit_tests[];
 extern const test_body late_exit_bodies[];
 extern const test_case counter_tests[];
+extern const test_case counter_thread_tests[];
 extern const test_case log_tests[];
 extern const test_body log_bodies[];
 

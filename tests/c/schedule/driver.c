@@ -394,35 +394,18 @@ static int call_thread_exchange_capture_mode(int *mode) {
   return RDM_HIP_SUCCESS;
 }
 
-static int call_stream_begin_capture(void *stream, int mode) {
-  (void)stream, (void)mode;
-  schedule_fail("the library begins a capture");
-}
-
-static int call_stream_end_capture(void *stream, void **graph) {
-  (void)stream, (void)graph;
-  schedule_fail("the library ends a capture");
-}
-
-static int call_graph_destroy(void *graph) {
-  (void)graph;
-  schedule_fail("the library destroys a graph");
-}
-
-static int call_graph_instantiate(void **executable, void *graph, unsigned long long flags) {
-  (void)executable, (void)graph, (void)flags;
-  schedule_fail("the library makes a graph");
-}
-
-static int call_graph_launch(void *executable, void *stream) {
-  (void)executable, (void)stream;
-  schedule_fail("the library launches a graph");
-}
-
-static int call_graph_exec_destroy(void *executable) {
-  (void)executable;
-  schedule_fail("the library destroys a graph");
-}
+/* What no scenario does. */
+#define NEVER(field, parameters)                \
+  static int call_##field parameters {          \
+    schedule_fail("the library calls " #field); \
+  }
+NEVER(stream_begin_capture, (void *stream __attribute__((unused)), int mode __attribute__((unused))))
+NEVER(stream_end_capture, (void *stream __attribute__((unused)), void **graph __attribute__((unused))))
+NEVER(graph_destroy, (void *graph __attribute__((unused))))
+NEVER(graph_instantiate, (void **executable __attribute__((unused)), void *graph __attribute__((unused)),
+                          unsigned long long flags __attribute__((unused))))
+NEVER(graph_launch, (void *executable __attribute__((unused)), void *stream __attribute__((unused))))
+NEVER(graph_exec_destroy, (void *executable __attribute__((unused))))
 
 /* ---- The compiler ----------------------------------------------------------------------------------------------- */
 
