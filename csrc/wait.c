@@ -19,6 +19,8 @@ enum { SPINS = 64 };
 static const uint64_t yielding_ns = 200 * RDM__NS_PER_US;
 static const uint64_t first_sleep_ns = 20 * RDM__NS_PER_US;
 static const uint64_t longest_sleep_ns = 500 * RDM__NS_PER_US;
+/* Once it has taken so long, twice the sleep delays its end by a hundredth at most, and halves what it burns. */
+static const uint64_t long_wait_ns = 100 * RDM__NS_PER_MS;
 
 rdm__wait_limit rdm__wait_limit_from(uint64_t timeout_ns) {
   uint64_t watchdog_ns = rdm__watchdog_ns();
@@ -78,7 +80,8 @@ static void back_off(unsigned attempt, uint64_t *sleep_ns, const rdm__wait_limit
   uint64_t left = limit->deadline_ns > now ? limit->deadline_ns - now : 0;
   struct timespec time = rdm__timespec(*sleep_ns < left ? *sleep_ns : left);
   nanosleep(&time, NULL);
-  *sleep_ns = *sleep_ns * 2 < longest_sleep_ns ? *sleep_ns * 2 : longest_sleep_ns;
+  uint64_t longest_ns = now - limit->begin_ns < long_wait_ns ? longest_sleep_ns : 2 * longest_sleep_ns;
+  *sleep_ns = *sleep_ns * 2 < longest_ns ? *sleep_ns * 2 : longest_ns;
 }
 
 rdm_status rdm__query_native_event(rdm__device *device, void *native, const char *doing) {
